@@ -121,6 +121,8 @@ tcc_value *tcc_amdgcn_bytes_to(tcc_amdgcn_lowering *l, const tcc_source *s, tcc_
 typedef struct tcc_piece {
     tcc_value *offset, *k, *beyond;
 } tcc_piece;
+/* A 4-bit element, `at` elements from the descriptor's byte on, as an i32. */
+tcc_value *tcc_amdgcn_load_half(tcc_amdgcn_lowering *l, tcc_value *descriptor, tcc_value *at, tcc_value *inside);
 /* Emits it. */
 tcc_value *tcc_amdgcn_load(tcc_amdgcn_lowering *l, const tcc_source *s, tcc_value *descriptor,
                            tcc_value *voffset, tcc_value *soffset);

@@ -235,16 +235,14 @@ tcc_value *tcc_amdgcn_load(tcc_amdgcn_lowering *l, const tcc_source *s, tcc_valu
     return r;
 }
 
-/* Eight numbers of 4 bits make a word. rel: elements from the descriptor's byte on. */
-static tcc_value *load_nibbles(tcc_amdgcn_lowering *l, tcc_value *descriptor, tcc_value *rel,
-                               tcc_value *inside, tcc_value *zero)
+tcc_value *tcc_amdgcn_load_half(tcc_amdgcn_lowering *l, tcc_value *descriptor, tcc_value *at, tcc_value *inside)
 {
     enum { BITS = 4, MASK = 15 };
     tcc_lowering *low = &l->low;
-    tcc_value *at = tcc_amdgcn_offset(l, inside, tcc_low_div(low, rel, 2));
-    tcc_value *byte = buffer_load(l, descriptor, at, zero, tcc_low_vec(low, TCC_u8, 1));
+    tcc_value *offset = tcc_amdgcn_offset(l, inside, tcc_low_div(low, at, 2));
+    tcc_value *byte = buffer_load(l, descriptor, offset, tcc_low_c32(low, 0), tcc_low_vec(low, TCC_u8, 1));
     byte = tcc_low_cast(low, low->i32, tcc_low_extract(low, byte, 0));
-    tcc_value *shift = tcc_low_mul(low, tcc_low_rem(low, rel, 2), BITS);
+    tcc_value *shift = tcc_low_mul(low, tcc_low_rem(low, at, 2), BITS);
     return tcc_low_bin_const(low, TCC_OP_arith_and, tcc_low_bin(low, TCC_OP_arith_shr, byte, shift),
                              MASK);
 }
@@ -277,7 +275,7 @@ static tcc_value *gather(tcc_amdgcn_lowering *l, const tcc_source *s, int64_t j)
     for (int64_t e = 0; e < n; e++) {
         tcc_value *inside = tcc_low_cmp(low, "gt", left, tcc_low_c32(low, e));
         if (odd)
-            parts[e] = load_nibbles(l, descriptor, tcc_amdgcn_add(l, at, odd), inside, zero);
+            parts[e] = tcc_amdgcn_load_half(l, descriptor, tcc_amdgcn_add(l, at, odd), inside);
         else
             parts[e] = buffer_load(l, descriptor, tcc_amdgcn_offset(l, inside, at), zero,
                                    tcc_low_vec(low, elem, 1));
@@ -286,7 +284,7 @@ static tcc_value *gather(tcc_amdgcn_lowering *l, const tcc_source *s, int64_t j)
     const tcc_type *words = tcc_low_vec(low, TCC_i32, TCC_UNIT_BYTES / 4);
     if (!odd)
         return TCC_EMIT(&low->b, vec_bitcast, words, tcc_low_pack(low, elem, (size_t)n, parts, n));
-    for (int64_t w = 0; w < TCC_UNIT_BYTES / 4; w++) {
+    for (int64_t w = 0; w < TCC_UNIT_BYTES / 4; w++) { /* eight numbers of 4 bits make a word */
         tcc_value *word = parts[w * 8];
         for (int64_t e = 1; e < 8; e++)
             word = tcc_low_bin(low, TCC_OP_arith_or, word,

@@ -25,8 +25,9 @@ bool tcc_amdgcn_plan(tcc_lowering *low, tcc_access *a)
     tcc_attr dims = tcc_attr_list(&a->op->attrs, "dims");
     tcc_value *first = tcc_build_int(&low->b, low->i64, 0);
     int64_t bits = tcc_scalar_bits(t->elem), wide = tcc_attr_int(&a->op->attrs, "wide", 0) * 8 / bits;
+    int64_t least = bits < 8 ? 8 / bits : 1; /* whole bytes */
     const tcc_value *column = NULL;
-    if (bits < 8) {
+    if (bits < 8 && !a->op->n_results) {
         TCC_LOW_REFUSE(low, a->op, "'%s', of %s, outside the product", a->tensor->name,
                        tcc_scalar_name(t->elem));
         return false;
@@ -59,13 +60,14 @@ bool tcc_amdgcn_plan(tcc_lowering *low, tcc_access *a)
         }
     }
     a->base = tcc_amdgcn_descriptor(l, a->tensor, first, NULL);
+    a->origin = bits < 8 ? tcc_low_rem(low, tcc_low_cast(low, low->i32, first), 2) : NULL;
     const tcc_dim *last = &t->dims[t->rank ? t->rank - 1 : 0];
     bool whole = wide && column && (last->name || last->size % wide == 0);
     int64_t neighbours = tcc_layout_neighbours(&a->held.spread);
     int64_t step = wide < neighbours ? wide : neighbours;
     while (step > 1 && a->held.in_one % step)
         step--;
-    if (whole && tcc_is_multiple(column, step, NULL)) {
+    if (whole && step % least == 0 && tcc_is_multiple(column, step, NULL)) {
         a->step = step;
         tcc_low_require_groups(low, a->tensor, wide * bits / 8);
     }
@@ -74,33 +76,54 @@ bool tcc_amdgcn_plan(tcc_lowering *low, tcc_access *a)
     return true;
 }
 
-/* The offset of a register: outside of every buffer where it is outside the tensor. */
-static tcc_value *offset_of(tcc_lowering *low, const tcc_access *a, int64_t number)
+/* The offset of a register in bytes, of 4-bit elements in elements, and whether it is inside the tensor. */
+static tcc_value *offset_of(tcc_lowering *low, const tcc_access *a, int64_t number, tcc_value **inside)
 {
     tcc_amdgcn_lowering *l = (tcc_amdgcn_lowering *)low;
-    tcc_value *offset = NULL, *inside = a->inside;
+    tcc_value *offset = NULL;
+    *inside = a->inside;
     for (int d = 0; d < 2; d++) {
         int64_t place = tcc_digits_place(&a->held.spread.registers, number, d);
         tcc_value *index = tcc_low_add(low, a->own[d], place + a->add[d]);
         tcc_value *bytes = tcc_amdgcn_mul(l, index, a->stride[d]);
         offset = offset ? tcc_amdgcn_add(l, offset, bytes) : bytes;
-        inside = tcc_amdgcn_and(l, inside, tcc_low_cmp(low, "lt", index, a->room[d]));
+        *inside = tcc_amdgcn_and(l, *inside, tcc_low_cmp(low, "lt", index, a->room[d]));
     }
-    return tcc_amdgcn_offset(l, inside, offset);
+    return offset;
+}
+
+/* 4-bit elements, one or whole bytes of them. */
+static tcc_value *load_halves(tcc_lowering *low, const tcc_access *a, tcc_value *offset, tcc_value *inside)
+{
+    tcc_amdgcn_lowering *l = (tcc_amdgcn_lowering *)low;
+    tcc_scalar elem = a->op->results[0].type->elem;
+    offset = tcc_amdgcn_add(l, offset, a->origin);
+    if (a->step == 1) {
+        tcc_value *half = tcc_low_cast(low, tcc_type_scalar(low->ir, elem),
+                                       tcc_amdgcn_load_half(l, a->base, offset, inside));
+        return tcc_low_pack(low, elem, 1, &half, 1);
+    }
+    offset = tcc_amdgcn_offset(l, inside, tcc_low_div(low, offset, 2));
+    tcc_value *bytes = TCC_EMIT(&low->b, amdgcn_buffer_load, tcc_low_vec(low, TCC_u8, a->step / 2), a->base, offset,
+                                tcc_low_c32(low, 0));
+    return TCC_EMIT(&low->b, vec_bitcast, tcc_low_vec(low, elem, a->step), bytes);
 }
 
 tcc_value *tcc_amdgcn_load_registers(tcc_lowering *low, const tcc_access *a, int64_t number)
 {
     const tcc_type *type = tcc_low_vec(low, a->op->results[0].type->elem, a->step);
-    tcc_value *zero = tcc_low_c32(low, 0), *offset = offset_of(low, a, number);
-    return TCC_EMIT(&low->b, amdgcn_buffer_load, type, a->base, offset, zero);
+    tcc_value *inside, *offset = offset_of(low, a, number, &inside);
+    if (a->origin)
+        return load_halves(low, a, offset, inside);
+    offset = tcc_amdgcn_offset((tcc_amdgcn_lowering *)low, inside, offset);
+    return TCC_EMIT(&low->b, amdgcn_buffer_load, type, a->base, offset, tcc_low_c32(low, 0));
 }
 
 void tcc_amdgcn_store_registers(tcc_lowering *low, const tcc_access *a, int64_t number, tcc_value *v)
 {
-    tcc_value *zero = tcc_low_c32(low, 0), *offset = offset_of(low, a, number);
-    TCC_EMIT_V(&low->b, amdgcn_buffer_store, a->base, offset, zero,
-               tcc_low_stored(low, a, number, v));
+    tcc_value *inside, *offset = offset_of(low, a, number, &inside);
+    offset = tcc_amdgcn_offset((tcc_amdgcn_lowering *)low, inside, offset);
+    TCC_EMIT_V(&low->b, amdgcn_buffer_store, a->base, offset, tcc_low_c32(low, 0), tcc_low_stored(low, a, number, v));
 }
 
 void tcc_amdgcn_tile_load(tcc_amdgcn_lowering *l, tcc_op *op)

@@ -275,20 +275,21 @@ static bool stores_rows(const tcc_func *f, const tcc_schedule *s, const tcc_op *
 static void widen(tcc_func *f, const tcc_schedule *s, tcc_op *op, const tcc_value *tensor)
 {
     const tcc_target *target = s->target;
-    if (tcc_scalar_bits(tensor->type->elem) < 8) /* rows may begin within a byte */
+    int64_t bits = tcc_scalar_bits(tensor->type->elem);
+    if (bits < 8 && !tcc_target_can(target, TCC_CAN_wmma)) /* half by half */
         return;
     if (is_spread(op)) {
         int64_t bytes = WIDE;
         while (bytes > 1 && !is_aligned(f, tensor, bytes))
             bytes /= 2;
-        if (bytes * 8 > tcc_scalar_bits(tensor->type->elem))
+        if (bytes * 8 > (bits < 8 ? 8 : bits)) /* rows may begin within a byte */
             tcc_attr_set_int(f->ir, &op->attrs, "wide", bytes);
         else if (op->code == TCC_OP_tile_load && can_take_words(f, target, op, tensor))
             tcc_attr_set_int(f->ir, &op->attrs, "words", WORD);
         return;
     }
     bool wide = tcc_target_can(target, TCC_CAN_wmma) || tcc_warps_hold_opaque(s) || stores_rows(f, s, op, tensor);
-    int64_t bytes = wide ? WIDE : 2 * tcc_scalar_bits(tensor->type->elem) / 8;
+    int64_t bytes = wide ? WIDE : 2 * bits / 8;
     if (is_aligned(f, tensor, bytes) && (op->code != TCC_OP_tile_store || ends_with(tensor->type, bytes)))
         tcc_attr_set_int(f->ir, &op->attrs, wide ? "wide" : "pairs", wide ? WIDE : 1);
 }

@@ -14,6 +14,7 @@ enum {
     WAVES_MAX = 8,
     WAVE_TILE_MAX = 64, /* rows or columns of one wave, unless the user says otherwise */
     ROW_BYTES = 64,     /* of a stage, along k */
+    WORD_BITS = 32,
     STAGES = 2,
     GENERIC_TILE = 64,
     GENERIC_WAVES = 4,
@@ -58,7 +59,8 @@ static bool find_product(const tcc_choice *ch, tcc_rdna_product *out)
         const tcc_sum_operand *o = &ch->c.operands[i];
         bool computed = tcc_sum_operand_is_computed(o);
         unsigned bits = tcc_scalar_bits(tcc_sum_operand_elem(o));
-        unsigned loaded_bits = tcc_scalar_bits(o->read->results[0].type->elem);
+        unsigned read_bits = tcc_scalar_bits(o->read->results[0].type->elem);
+        unsigned loaded_bits = read_bits < 8 ? 2 * WORD_BITS : read_bits; /* a byte, and which half of it */
         out->operands[i] = (tcc_rdna_operand){
             .wmma = instruction_of(ch, out, o),
             .bits = bits,

@@ -41,29 +41,28 @@ static int64_t row_bits(const tcc_type *t)
     return bits_along(t, (int)t->rank - 1);
 }
 
-static const char *why_not_contiguous(const tcc_op *read, const char *x, const char *k)
+static const char *why_not_contiguous(const tcc_sum_operand *o, const char *x)
 {
-    return tcc_read_is_contiguous_in(read, x, k)
+    return tcc_read_is_contiguous_in(o->read, x, o->k)
                ? NULL
                : "its last index is neither the summed one nor its own";
 }
 
 /* Bytes are moved whole on the way to shared memory. */
-static const char *why_not_whole_bytes(const tcc_op *read, const char *k)
+static const char *why_not_whole_bytes(const tcc_sum_operand *o)
 {
-    const tcc_type *t = TCC_VIEW(tensor_read, read)->tensor->type;
-    bool along = tcc_read_is_contiguous_in(read, k, k);
+    const tcc_type *t = TCC_VIEW(tensor_read, o->read)->tensor->type;
+    bool along = tcc_read_is_contiguous_in(o->read, o->k, o->k);
     return tcc_scalar_bits(t->elem) >= 8 || along
                ? NULL
                : "its rows run along its own index, and elements of half a byte cannot be transposed while they are "
                  "copied";
 }
 
-static const char *why_not_aligned(const tcc_op *read, const char *x, const char *k)
+static const char *why_not_aligned(const tcc_sum_operand *o, const char *x)
 {
-    const tcc_type *t = TCC_VIEW(tensor_read, read)->tensor->type;
-    const char *why = why_not_contiguous(read, x, k);
-    why = why ? why : why_not_whole_bytes(read, k);
+    const tcc_type *t = TCC_VIEW(tensor_read, o->read)->tensor->type;
+    const char *why = why_not_contiguous(o, x);
     if (!why && t->rank == 1 && tcc_scalar_bits(t->elem) < 8)
         return "its last byte may be half empty";
     if (!why && t->rank > 1 && row_bits(t) % ACCESS_BITS)
@@ -71,11 +70,17 @@ static const char *why_not_aligned(const tcc_op *read, const char *x, const char
     return why;
 }
 
-/* Loads to registers end where a row does. */
-static const char *why_not_vectors(const tcc_op *read, const char *x, const char *k)
+static const char *why_not_by_threads(const tcc_sum_operand *o, const char *x)
 {
-    const char *why = why_not_aligned(read, x, k);
-    if (!why && row_bits(TCC_VIEW(tensor_read, read)->tensor->type) % ACCESS_BITS)
+    const char *why = why_not_whole_bytes(o);
+    return why ? why : why_not_aligned(o, x);
+}
+
+/* Loads to registers end where a row does. */
+static const char *why_not_vectors(const tcc_sum_operand *o, const char *x)
+{
+    const char *why = why_not_by_threads(o, x);
+    if (!why && row_bits(TCC_VIEW(tensor_read, o->read)->tensor->type) % ACCESS_BITS)
         return "its rows are not a multiple of 16 bytes";
     return why;
 }
@@ -87,40 +92,40 @@ static bool has_too_many_dimensions(const tcc_op *read, const char *x)
 }
 
 /* TMA boxes are contiguous along the innermost dimension: cuTensorMapEncodeTiled. */
-static const char *why_not_tma(const tcc_op *read, const char *x, const char *k)
+static const char *why_not_tma(const tcc_sum_operand *o, const char *x)
 {
-    if (has_too_many_dimensions(read, x))
+    if (has_too_many_dimensions(o->read, x))
         return "it has more than 5 dimensions";
-    return why_not_aligned(read, x, k);
+    return why_not_by_threads(o, x);
 }
 
 /* Operands that are not contiguous along k are transposed in registers, by instructions that move
- * bytes. */
-static const char *why_not_through_registers(const tcc_op *read, const char *x, const char *k)
+ * bytes, unless they are computed there. */
+static const char *why_not_through_registers(const tcc_sum_operand *o, const char *x)
 {
-    const char *why = why_not_whole_bytes(read, k);
+    const char *why = tcc_sum_operand_is_computed(o) ? NULL : why_not_whole_bytes(o);
     if (why)
         return why;
-    if (tcc_map_position(read, x) < 0)
+    if (tcc_map_position(o->read, x) < 0)
         return "it has no index of its own";
     return NULL;
 }
 
-static const char *why_not_buffer(const tcc_op *read, const char *x, const char *k)
+static const char *why_not_buffer(const tcc_sum_operand *o, const char *x)
 {
-    const char *why = why_not_through_registers(read, x, k);
-    return why ? why : why_not_aligned(read, x, k);
+    const char *why = why_not_through_registers(o, x);
+    return why ? why : why_not_aligned(o, x);
 }
 
 /* Rows begin at any byte, but not within one, and hold what a lane loads at a time. */
-static const char *why_not_unaligned(const tcc_op *read, const char *x, const char *k)
+static const char *why_not_unaligned(const tcc_sum_operand *o, const char *x)
 {
-    const tcc_type *t = TCC_VIEW(tensor_read, read)->tensor->type;
-    const char *why = why_not_through_registers(read, x, k);
-    why = why ? why : why_not_contiguous(read, x, k);
+    const tcc_type *t = TCC_VIEW(tensor_read, o->read)->tensor->type;
+    const char *why = why_not_through_registers(o, x);
+    why = why ? why : why_not_contiguous(o, x);
     if (why)
         return why;
-    int64_t bits = row_bits(t), along_k = bits_along(t, tcc_map_position(read, k));
+    int64_t bits = row_bits(t), along_k = bits_along(t, tcc_map_position(o->read, o->k));
     if ((bits && bits < ACCESS_BITS) || (along_k && along_k < ACCESS_BITS))
         return "it has less than 16 bytes along a row or along the sum";
     return bits % 8 ? "its rows are not whole bytes" : NULL;
@@ -163,10 +168,10 @@ static void assume_words(tcc_func *f, const tcc_value *tensor)
     tcc_assume(f, "align", tensor->name, tcc_scalar_bits(tensor->type->elem) / 8);
 }
 
-static const char *why_not_words(const tcc_op *read, const char *x, const char *k)
+static const char *why_not_words(const tcc_sum_operand *o, const char *x)
 {
-    bool words = tcc_scalar_bits(TCC_VIEW(tensor_read, read)->tensor->type->elem) >= WORD_BITS;
-    return words ? why_not_contiguous(read, x, k) : "its elements have less than 4 bytes";
+    bool words = tcc_scalar_bits(TCC_VIEW(tensor_read, o->read)->tensor->type->elem) >= WORD_BITS;
+    return words ? why_not_contiguous(o, x) : "its elements have less than 4 bytes";
 }
 
 static void assume_long(tcc_func *f, const tcc_value *tensor)
@@ -180,7 +185,7 @@ static const tcc_way by_tma = {"tma", "TMA", is_aligned, assume_aligned, why_not
                      by_buffer = {"buffer",       "16-byte accesses", is_aligned,
                                   assume_aligned, why_not_buffer,     0, false, false},
                      by_threads = {"cp_async", "16-byte copies", is_aligned,
-                                   assume_aligned, why_not_aligned, 0, true, false},
+                                   assume_aligned, why_not_by_threads, 0, true, false},
                      by_elements = {"cp_async_elements", "copies of elements", is_of_words,
                                     assume_words, why_not_words, 0, false, false},
                      vectors = {"vectors", "16-byte accesses", is_aligned,
@@ -312,7 +317,7 @@ static const char *why_not_all(const tcc_contraction *c, const tcc_way *way, con
     for (size_t i = 0; i < c->n_operands && !why; i++) {
         const tcc_sum_operand *o = &c->operands[i];
         *culprit = o->read;
-        why = way->why_not(o->read, c->axes[o->axis], o->k);
+        why = way->why_not(o, c->axes[o->axis]);
     }
     unsigned bits = tcc_scalar_bits(tcc_sum_operand_elem(&c->operands[0]));
     for (size_t i = 1; i < c->n_operands && !why && way->of_one_width; i++) {
@@ -331,8 +336,8 @@ static bool wants_padding(const tcc_func *f, const tcc_contraction *c, const tcc
     for (size_t i = 0; i < c->n_operands; i++) {
         const tcc_op *read = c->operands[i].read;
         const tcc_type *t = tensor_of(read)->type;
-        const char *x = c->axes[c->operands[i].axis], *k = c->operands[i].k;
-        if (why_not_contiguous(read, x, k) || has_too_many_dimensions(read, x) || tcc_scalar_bits(t->elem) < 8 ||
+        const char *x = c->axes[c->operands[i].axis];
+        if (why_not_contiguous(&c->operands[i], x) || has_too_many_dimensions(read, x) || tcc_scalar_bits(t->elem) < 8 ||
             !tcc_target_converts(tcc_func_target(f), t->elem))
             return false;
         any |= t->rank > 1 && (pitch_of(tensor_of(read)) || row_bits(t) % ACCESS_BITS);

@@ -11,7 +11,7 @@
 
 /* Why an operand with index x of its own and the summed one, k, can never be copied so; NULL when it
  * can. */
-typedef const char *tcc_why_not(const tcc_op *read, const char *x, const char *k);
+typedef const char *tcc_why_not(const tcc_sum_operand *o, const char *x);
 
 /* A way to copy the operands of a product. */
 typedef struct tcc_way {

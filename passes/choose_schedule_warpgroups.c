@@ -358,9 +358,6 @@ static tcc_status check_drawing(tcc_choice *ch)
     if (ctas > 1 && s->consumers == TCC_CONSUMERS_PINGPONG)
         return TCC_CHOICE_REFUSE(ch, key, "persistent dynamic with consumers pingpong in a cluster of %lld CTAs: "
                                  "need static, cooperative, or no cluster", (long long)ctas);
-    if (s->split > 1)
-        return TCC_CHOICE_REFUSE(ch, key, "persistent dynamic with split %lld: need static, or no split",
-                                 (long long)s->split);
     return TCC_OK;
 }
 

@@ -56,8 +56,9 @@ static tcc_status read_cluster(tcc_choice *ch)
     return TCC_OK;
 }
 
-/* For CTAs that share a sum. All roles reach the cluster's barrier exactly once, so none may continue with another
- * tile. Those that do not store execute the epilogue as well, beyond the end of an axis that all outputs have: they
+/* For CTAs that share a sum. A second tile would have to wait until the first CTA has added up the sums of the one
+ * before, or these would need shared memory of their own, as much as two or three stages: for nothing, since tiles are
+ * too few for all multiprocessors where this pays. Those that do not store execute the epilogue as well, beyond the end of an axis that all outputs have: they
  * read nothing that the first of them stores. */
 static tcc_status check_shared_sum(tcc_choice *ch)
 {
@@ -69,7 +70,8 @@ static tcc_status check_shared_sum(tcc_choice *ch)
     if (s->persistent)
         return TCC_CHOICE_REFUSE(
             ch, tcc_schedule_keys[TCC_KEY_persistent].name,
-            "persistent with cluster %s %lld: need none, since the CTAs of a cluster add up their sums only once",
+            "persistent with cluster %s %lld: need none; CTAs share a sum where there are fewer tiles than "
+            "multiprocessors, and then none has a second tile",
             ch->c.k, (long long)s->cluster_k);
     return TCC_OK;
 }

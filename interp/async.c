@@ -420,9 +420,7 @@ static bool is_role(const tcc_op *op)
 
 size_t tcc_async_running_with(const tcc_op *op)
 {
-    const tcc_op *role = op->block->parent;
-    while (role && role->code != TCC_OP_async_role)
-        role = role->block->parent;
+    const tcc_op *role = tcc_role_of(op->block->parent);
     size_t n = 1;
     for (const tcc_op *o = role ? role->prev : NULL; is_role(o); o = o->prev)
         n++;

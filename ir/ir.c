@@ -323,6 +323,13 @@ tcc_func *tcc_func_clone(tcc_func *f, const char *name)
 
 /* ---- walking --------------------------------------------------------------------------- */
 
+const tcc_op *tcc_role_of(const tcc_op *op)
+{
+    while (op && op->code != TCC_OP_async_role)
+        op = op->block->parent;
+    return op;
+}
+
 tcc_op *tcc_ancestor_in(tcc_op *op, const tcc_block *block)
 {
     while (op && op->block != block)

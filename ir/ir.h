@@ -319,7 +319,9 @@ tcc_op *tcc_ancestor_in(tcc_op *op, const tcc_block *block);
 /* Whether an op of a block is another one, or precedes it. */
 bool tcc_op_reaches(const tcc_op *op, const tcc_op *other);
 /* The terminator that passes a block's values to its op; NULL if it passes none. */
-const tcc_op *tcc_block_yield(const tcc_block *block);
+tcc_op *tcc_block_yield(const tcc_block *block);
+/* The async.role that is `op` or has it in its region; NULL when it is in none. */
+const tcc_op *tcc_role_of(const tcc_op *op);
 
 /* ---- text ------------------------------------------------------------------------------ */
 

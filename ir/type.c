@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/ir.h"
+#include "support/map.h"
 
 const tcc_scalar_info tcc_scalars[] = {
 #define TCC_SCALAR(id, bits, class) {#id, bits, TCC_CLASS_##class},
@@ -102,21 +103,15 @@ static bool matches(const tcc_type *t, const tcc_type *key, const tcc_dim *dims)
     return true;
 }
 
-static uint64_t mix(uint64_t h, uint64_t x)
-{
-    h = (h ^ x) * 0x9e3779b97f4a7c15u;
-    return h ^ h >> 32;
-}
-
 static size_t hash(const tcc_type *key, const tcc_dim *dims)
 {
-    uint64_t h = mix(mix((uint64_t)key->kind, (uint64_t)key->elem), (uint64_t)key->layout);
+    uint64_t h = tcc_hash_mix(tcc_hash_mix((uint64_t)key->kind, (uint64_t)key->elem), (uint64_t)key->layout);
     for (unsigned i = 0; i < key->rank; i++)
-        h = mix(mix(h, (uintptr_t)dims[i].name), (uint64_t)dims[i].size);
+        h = tcc_hash_mix(tcc_hash_mix(h, (uintptr_t)dims[i].name), (uint64_t)dims[i].size);
     for (unsigned i = 0; i < key->n_repeats; i++)
-        h = mix(h, (uint64_t)key->repeats[i].n);
+        h = tcc_hash_mix(h, (uint64_t)key->repeats[i].n);
     if (key->row_bytes)
-        h = mix(h, key->row_bytes);
+        h = tcc_hash_mix(h, key->row_bytes);
     return (size_t)h;
 }
 

@@ -295,7 +295,7 @@ static void hide(verifier *v, const tcc_value *value)
     *seen = (void *)((uintptr_t)*seen & ~(uintptr_t)1);
 }
 
-const tcc_op *tcc_block_yield(const tcc_block *block)
+tcc_op *tcc_block_yield(const tcc_block *block)
 {
     return block->last && block->last->code == TCC_OP_scf_yield ? block->last : NULL;
 }

@@ -395,10 +395,7 @@ static tcc_value *build_buffer(epilogue *e, const tcc_op *store)
     tcc_scalar elem = TCC_VIEW(tile_store, store)->tensor->type->elem;
     int64_t cols = e->strip * e->cols;
     const tcc_type *type = tcc_type_sized(e->ir, TCC_KIND_smem, elem, 3, (int64_t[]){1, e->m, cols});
-    tcc_op *front = e->role; /* of all roles */
-    while (front->prev && front->prev->code == TCC_OP_async_role)
-        front = front->prev;
-    tcc_builder b = tcc_builder_before(front);
+    tcc_builder b = tcc_builder_before(tcc_first_role(e->role));
     b.loc = store->loc;
     tcc_value *v = TCC_EMIT(&b, async_alloc, type, NULL);
     tcc_attr_set_int(e->ir, &v->def->attrs, "swizzle",

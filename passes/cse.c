@@ -30,28 +30,22 @@ typedef struct cse {
     TCC_VEC(tcc_op *) dead;
 } cse;
 
-static uint64_t mix(uint64_t h, uint64_t x)
-{
-    h = (h ^ x) * 0x9e3779b97f4a7c15u;
-    return h ^ h >> 32;
-}
-
 /* Hashes code, operands, types and numbers among the attributes; is_equal compares the others. */
 static uint64_t hash(const tcc_op *op)
 {
-    uint64_t h = mix(0, op->code);
+    uint64_t h = tcc_hash_mix(0, op->code);
     unsigned i = 0;
     if (tcc_op_info_get(op->code)->flags & TCC_COMMUTES) {
-        h = mix(h, (uintptr_t)op->operands[0] + (uintptr_t)op->operands[1]);
+        h = tcc_hash_mix(h, (uintptr_t)op->operands[0] + (uintptr_t)op->operands[1]);
         i = 2;
     }
     for (; i < op->n_operands; i++)
-        h = mix(h, (uintptr_t)op->operands[i]);
+        h = tcc_hash_mix(h, (uintptr_t)op->operands[i]);
     for (i = 0; i < op->n_results; i++)
-        h = mix(h, (uintptr_t)op->results[i].type);
+        h = tcc_hash_mix(h, (uintptr_t)op->results[i].type);
     for (size_t a = 0; a < op->attrs.len; a++)
         if (op->attrs.data[a].value.kind == TCC_ATTR_INT)
-            h ^= mix(1, (uint64_t)op->attrs.data[a].value.i);
+            h ^= tcc_hash_mix(1, (uint64_t)op->attrs.data[a].value.i);
     return h;
 }
 

@@ -57,11 +57,6 @@ static bool is_root(const tcc_op *op)
            !(tcc_op_info_get(op->code)->flags & TCC_PURE);
 }
 
-static tcc_op *yield_of(const tcc_block *block)
-{
-    return block->last && block->last->code == TCC_OP_scf_yield ? block->last : NULL;
-}
-
 /* A live op needs its operands; of values that an op carries into regions or out of them, only the
  * live ones count: propagate_value. */
 static void propagate_op(dce *d, tcc_op *op)
@@ -87,7 +82,7 @@ static void propagate_value(dce *d, tcc_value *v)
     tcc_op *op = v->def;
     mark_op(d, op);
     for (unsigned r = 0; r < op->n_regions; r++) {
-        tcc_op *yield = yield_of(op->regions[r]);
+        tcc_op *yield = tcc_block_yield(op->regions[r]);
         if (yield)
             mark_value(d, yield->operands[v->index]);
     }
@@ -156,8 +151,8 @@ static tcc_op *without_dead_results(dce *d, tcc_op *op)
         drop_args(d, op->regions[0], op);
     }
     for (unsigned r = 0; r < op->n_regions; r++)
-        if (yield_of(op->regions[r]))
-            drop_operands(d, yield_of(op->regions[r]), 0, op);
+        if (tcc_block_yield(op->regions[r]))
+            drop_operands(d, tcc_block_yield(op->regions[r]), 0, op);
 
     tcc_builder b = tcc_builder_before(op);
     tcc_op *slim = tcc_op_create(&b, op->code, op->n_operands, op->operands, n, types);

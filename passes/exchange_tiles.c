@@ -17,6 +17,7 @@
 #include "ir/moves.h"
 #include "ir/shared.h"
 #include "passes/families.h"
+#include "passes/loops.h"
 #include "passes/passes.h"
 
 typedef struct exchanging {
@@ -28,9 +29,7 @@ typedef struct exchanging {
 
 static tcc_value *build_buffer(const tcc_op *op, tcc_op *role, const tcc_type *type)
 {
-    while (role->prev && role->prev->code == TCC_OP_async_role)
-        role = role->prev; /* before all of them */
-    tcc_builder b = tcc_builder_before(role);
+    tcc_builder b = tcc_builder_before(tcc_first_role(role));
     b.loc = op->loc;
     tcc_value *v = TCC_EMIT(&b, async_alloc, type, NULL);
     tcc_attr_set_int(op->block->func->ir, &v->def->attrs, "swizzle", 0);

@@ -41,6 +41,13 @@ tcc_op *tcc_outermost(tcc_op *op)
     return op;
 }
 
+tcc_op *tcc_first_role(tcc_op *role)
+{
+    while (role->prev && role->prev->code == TCC_OP_async_role)
+        role = role->prev;
+    return role;
+}
+
 tcc_value *tcc_iteration_count(tcc_builder *b, const tcc_op *loop)
 {
     const tcc_scf_for_operands *of = TCC_VIEW(scf_for, loop);

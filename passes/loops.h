@@ -15,6 +15,8 @@ bool tcc_is_loop(const tcc_op *op);
 bool tcc_is_invariant(const tcc_value *v, const tcc_op *loop);
 /* The op around `op` that runs once in a CTA. */
 tcc_op *tcc_outermost(tcc_op *op);
+/* The first of the roles beside this one. */
+tcc_op *tcc_first_role(tcc_op *role);
 /* Whether the executions of a block can be numbered: it is only in loops, which make the same number of
  * iterations each time. */
 bool tcc_has_iteration_number(const tcc_block *block);

@@ -253,13 +253,6 @@ static bool are_ordered(tcc_arena *scratch, tcc_op *a, tcc_op *b, unsigned rank)
     return true;
 }
 
-static const tcc_op *role_of(const tcc_op *op)
-{
-    while (op && op->code != TCC_OP_async_role)
-        op = op->block->parent;
-    return op;
-}
-
 bool tcc_low_is_ordered(tcc_lowering *l, tcc_op *op)
 {
     const tcc_value *tensor = op->operands[is_store(op)];
@@ -267,7 +260,7 @@ bool tcc_low_is_ordered(tcc_lowering *l, tcc_op *op)
     for (size_t i = 0; i < l->accesses.len; i++) {
         tcc_op *before = l->accesses.data[i];
         bool stored = is_store(before);
-        if (before->operands[stored] != tensor || !(is_store(op) || stored) || role_of(before) != role_of(op) ||
+        if (before->operands[stored] != tensor || !(is_store(op) || stored) || tcc_role_of(before) != tcc_role_of(op) ||
             are_ordered(l->ctx->scratch, before, op, tensor->type->rank))
             continue;
         TCC_LOW_REFUSE(l, op, "an access of elements of '%s' that may have been %s before",

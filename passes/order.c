@@ -70,19 +70,12 @@ static bool is_operand_without_copy(const tcc_func *f, const tcc_op *op)
     return false;
 }
 
-static bool is_in_role(const tcc_op *op)
-{
-    while (op && op->code != TCC_OP_async_role)
-        op = op->block->parent;
-    return op;
-}
-
 /* In a role it is what no pass has taken, and no lowering will. */
 static bool is_loop_without_stages(const tcc_func *f, const tcc_op *op)
 {
     (void)f;
     bool multiplies = false;
-    if (op->code != TCC_OP_scf_for || tcc_attr_find(&op->attrs, "stages") || is_in_role(op))
+    if (op->code != TCC_OP_scf_for || tcc_attr_find(&op->attrs, "stages") || tcc_role_of(op))
         return false;
     for (const tcc_op *in = op->regions[0]->first; in; in = in->next)
         multiplies |= in->code == TCC_OP_tile_mma && load_of(in, 0) && load_of(in, 1);
@@ -92,13 +85,13 @@ static bool is_loop_without_stages(const tcc_func *f, const tcc_op *op)
 static bool is_mma_of_loads(const tcc_func *f, const tcc_op *op)
 {
     (void)f;
-    return op->code == TCC_OP_tile_mma && (load_of(op, 0) || load_of(op, 1)) && !is_in_role(op);
+    return op->code == TCC_OP_tile_mma && (load_of(op, 0) || load_of(op, 1)) && !tcc_role_of(op);
 }
 
 static bool is_of_no_role(const tcc_func *f, const tcc_op *op)
 {
     (void)f;
-    return tcc_op_does(op->code, TCC_BY_RING) && !is_in_role(op);
+    return tcc_op_does(op->code, TCC_BY_RING) && !tcc_role_of(op);
 }
 
 static bool is_grid(const tcc_func *f, const tcc_op *op)

@@ -5,6 +5,8 @@
 #ifndef TCC_SUPPORT_MAP_H
 #define TCC_SUPPORT_MAP_H
 
+#include <stdint.h>
+
 #include "support/arena.h"
 
 typedef struct tcc_map_entry {
@@ -25,5 +27,12 @@ typedef struct tcc_map {
 void *tcc_map_get(const tcc_map *m, const void *key);
 /* The place of key's value, NULL in it when key is new; good until the next tcc_map_at. */
 void **tcc_map_at(tcc_map *m, const void *key);
+
+/* A hash of x and of what h is a hash of. */
+static inline uint64_t tcc_hash_mix(uint64_t h, uint64_t x)
+{
+    h = (h ^ x) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 32;
+}
 
 #endif

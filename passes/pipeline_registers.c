@@ -22,7 +22,7 @@
  * An iteration takes as many tiles as there are stages, so that every address is a constant away from
  * one that is known. Where K is not as long, the sum begins that much before the tensor, in tiles 0 and
  * 1, not behind its end: in the loop nothing has to be looked at. Past the last tile that one is loaded
- * again, which nobody multiplies.
+ * again, which nobody multiplies. Of a part of the tiles, every so-many-th one, tiles 0 and 1 are the last two.
  *
  * Where a warp multiplies by mma.sync or FMA, and in loops of copies in groups, rounds are read a step ahead as well
  * (pipeline_groups.c).
@@ -569,7 +569,7 @@ static bool is_read_ahead(const tcc_group *g)
 /* alone: there is no other group. */
 static void put_through_registers(tcc_arena *scratch, tcc_group *g, bool alone)
 {
-    tcc_dim k;
+    tcc_tiles tiles;
     tcc_op *loop = tcc_is_loop(tcc_group_loop(g)) ? tcc_group_loop(g) : NULL;
     if (loop)
         tcc_attr_remove(&loop->attrs, "stages");
@@ -580,8 +580,8 @@ static void put_through_registers(tcc_arena *scratch, tcc_group *g, bool alone)
             copy_in_place(g);
         return;
     }
-    if (can_begin_early(g) && tcc_is_sum_over_tiles(g, &k)) {
-        tcc_run_ahead(g, k);
+    if (can_begin_early(g) && tcc_is_sum_over_tiles(g, &tiles)) {
+        tcc_run_ahead(g, &tiles);
         return;
     }
     if (alone && is_read_ahead(g) && tcc_copy_ahead(scratch, g))

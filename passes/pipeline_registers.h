@@ -1,7 +1,7 @@
 /* pipeline_registers: what the files of pipeline-registers share: MMAs that share a ring.
  *
  * pipeline_registers.c the pass: which MMAs share a ring, loops of any kind
- * pipeline_sum.c       loops that do nothing but to add all tiles along k
+ * pipeline_sum.c       loops that do nothing but to add tiles along k
  * pipeline_groups.c    loops whose rounds are read ahead: copied to shared memory in groups, or put there by warps
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
@@ -95,8 +95,15 @@ bool tcc_copy_ahead(tcc_arena *scratch, tcc_group *g);
 
 /* ---- pipeline_sum.c ---------------------------------------------------------------------- */
 
-/* Whether a loop does nothing but to add all tiles along dimension *k. */
-bool tcc_is_sum_over_tiles(const tcc_group *g, tcc_dim *k);
-void tcc_run_ahead(tcc_group *g, tcc_dim k);
+/* The tiles along a dimension that a loop adds: all of them, or one in so many parts of them, in turn. */
+typedef struct tcc_tiles {
+    tcc_dim k;
+    int64_t parts;
+    tcc_value *part; /* NULL: all */
+} tcc_tiles;
+
+/* Whether a loop does nothing but to add tiles along a dimension. */
+bool tcc_is_sum_over_tiles(const tcc_group *g, tcc_tiles *tiles);
+void tcc_run_ahead(tcc_group *g, const tcc_tiles *tiles);
 
 #endif

@@ -1,4 +1,5 @@
-/* pipeline_sum: a loop that adds all tiles along k, two tiles ahead of itself (pipeline_registers.c shows it).
+/* pipeline_sum: a loop that adds tiles along k, all or a part of them, two tiles ahead of itself
+ * (pipeline_registers.c shows it).
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
@@ -69,7 +70,24 @@ static bool is_multiplied_alone(const tcc_value *tile)
     return true;
 }
 
-bool tcc_is_sum_over_tiles(const tcc_group *g, tcc_dim *k)
+/* Whether a tile's number is that of the iteration or, in a part of a sum, of every so-many-th tile from the part's
+ * own on: then no iteration but the last has a tile that ends beyond the sum. */
+static bool is_tile_number(const tcc_value *v, const tcc_op *loop, tcc_tiles *tiles)
+{
+    const tcc_value *i = loop->regions[0]->args[0];
+    *tiles = (tcc_tiles){.parts = 1};
+    if (v == i)
+        return true;
+    if (!v->def || v->def->code != TCC_OP_arith_add)
+        return false;
+    const tcc_value *every = v->def->operands[0];
+    tiles->part = v->def->operands[1];
+    return every->def && every->def->code == TCC_OP_arith_mul && every->def->operands[0] == i &&
+           tcc_value_is_int(every->def->operands[1], &tiles->parts) && tcc_is_invariant(tiles->part, loop) &&
+           tcc_is_not_negative(tiles->part) && tcc_is_below(tiles->part, (tcc_dim){NULL, tiles->parts});
+}
+
+bool tcc_is_sum_over_tiles(const tcc_group *g, tcc_tiles *tiles)
 {
     const tcc_op *loop = tcc_group_loop(g);
     if (!tcc_is_loop(loop) || tcc_is_loop(loop->block->parent) || g->stages != TCC_STAGES ||
@@ -85,48 +103,63 @@ bool tcc_is_sum_over_tiles(const tcc_group *g, tcc_dim *k)
         tcc_dim dim = {NULL, 0};
         unsigned along = k_operand(of, &dim);
         const tcc_value *at = along ? of->load->operands[along] : NULL;
+        tcc_tiles own;
         if (!at || !is_binary_with(at, TCC_OP_arith_mul, g->depth) ||
-            at->def->operands[0] != body->args[0] || !is_multiplied_alone(&of->load->results[0]))
+            !is_tile_number(at->def->operands[0], loop, &own) || !is_multiplied_alone(&of->load->results[0]))
             return false;
+        own.k = dim;
         for (unsigned o = 1; o < of->load->n_operands; o++)
             if (o != along && !tcc_is_invariant(of->load->operands[o], loop))
                 return false;
-        if (s && (dim.name != k->name || dim.size != k->size))
+        if (s && (dim.name != tiles->k.name || dim.size != tiles->k.size || own.parts != tiles->parts ||
+                  own.part != tiles->part))
             return false;
-        *k = dim;
+        *tiles = own;
     }
     for (const tcc_op *op = body->first; op != body->last; op = op->next) {
-        bool tiles = op->n_results != 1 || op->results[0].type->kind != TCC_KIND_scalar;
-        if (tiles && !others--)
+        bool on_tiles = op->n_results != 1 || op->results[0].type->kind != TCC_KIND_scalar;
+        if (on_tiles && !others--)
             return false;
     }
-    return is_iteration_count(TCC_VIEW(scf_for, loop)->hi, *k, g->depth);
+    return is_iteration_count(TCC_VIEW(scf_for, loop)->hi, tiles->k, g->depth * tiles->parts);
 }
 
 /* ---- ahead of itself -------------------------------------------------------------------- */
 
-/* Where the loop's tiles begin along k, and how often it runs. */
+/* Where the loop's tiles are along k, and how often it runs. Only the two tiles in front of it may extend beyond the
+ * sum: of all tiles the first two, before its beginning; of those of a part, the last two, behind its end. */
 typedef struct span {
-    tcc_value *first, *last, *iterations; /* last: of the last whole tile, 0 where there is none */
-    int64_t chunk;
+    tcc_value *ahead, *first, *iterations; /* of the tile in front of the loop; where the loop counts from */
+    tcc_value *last;                       /* of the last whole tile, 0 where there is none */
+    const char *how;                       /* the two extend beyond it: an attribute of tile.load, or NULL */
+    int64_t chunk, step, before; /* from one tile to the next; how many tiles from `first` to the loop's */
 } span;
 
-static span plan_span(const tcc_group *g, tcc_builder *b, tcc_dim k)
+static span plan_span(const tcc_group *g, tcc_builder *b, const tcc_tiles *tiles)
 {
-    span s = {.chunk = 0};
-    int64_t all = g->stages * g->depth;
-    tcc_value *end = tcc_build_extent(b, k), *length = end;
+    span s = {.step = g->depth * tiles->parts};
+    int64_t all = g->stages * s.step;
+    bool early = !tiles->part;
+    tcc_value *k = tcc_build_extent(b, tiles->k), *end = k, *length = k;
     for (size_t i = 0; i < g->n_sources; i++)
         if (strcmp(tcc_attr_str(&g->sources[i].load->attrs, "copy", ""), "buffer"))
             s.chunk = UNIT_BITS / tcc_scalar_bits(g->sources[i].load->results[0].type->elem);
-    if (s.chunk) { /* the last one comes first */
+    if (s.chunk) {
         end = bin(b, TCC_OP_arith_sub, end, tcc_arith_rest(b, end, s.chunk));
         end = tcc_arith_bin_const(b, TCC_OP_arith_max, end, 0);
-        length = tcc_arith_add(b, end, s.chunk);
+        length = early ? tcc_arith_add(b, end, s.chunk) : k; /* the last one comes first */
     }
     s.iterations = tcc_arith_div(b, tcc_arith_add(b, length, all - 1), all);
     s.iterations = tcc_arith_bin_const(b, TCC_OP_arith_max, s.iterations, 1);
-    s.first = bin(b, TCC_OP_arith_sub, end, tcc_arith_mul(b, s.iterations, all));
+    if (early) {
+        s.how = "early";
+        s.ahead = s.first = bin(b, TCC_OP_arith_sub, end, tcc_arith_mul(b, s.iterations, all));
+        s.before = g->stages;
+    } else {
+        s.first = tcc_arith_mul(b, tiles->part, g->depth);
+        tcc_value *others = tcc_arith_bin_const(b, TCC_OP_arith_max, tcc_arith_add(b, s.iterations, -1), 0);
+        s.ahead = bin(b, TCC_OP_arith_add, tcc_arith_mul(b, others, all), s.first);
+    }
     s.last = tcc_arith_bin_const(b, TCC_OP_arith_max, tcc_arith_add(b, end, -g->depth), 0);
     return s;
 }
@@ -136,7 +169,7 @@ typedef struct carried {
     tcc_value *acc[TCC_MAX_MMAS], *tiles[TCC_MAX_LOADS], *parts[TCC_MAX_LOADS];
 } carried;
 
-/* The tiles from k on, at each place as `how` says: an attribute of tile.load. */
+/* The tiles from k on, at each place as `how` says: an attribute of tile.load; NULL: anywhere. */
 static void load_tiles(const tcc_group *g, tcc_builder *b, tcc_value *k, const char *how, int64_t chunk,
                        tcc_value **tiles)
 {
@@ -145,8 +178,9 @@ static void load_tiles(const tcc_group *g, tcc_builder *b, tcc_value *k, const c
         tcc_value_map *map = tcc_value_map_create(g->ir->arena);
         tcc_value_map_set(map, of->load->operands[k_operand(of, NULL)], k);
         tcc_op *op = tcc_group_load(g, b, of->load, map);
-        tcc_attr_set_int(g->ir, &op->attrs, how, !of->x);
-        if (chunk)
+        if (how)
+            tcc_attr_set_int(g->ir, &op->attrs, how, !of->x);
+        if (how && chunk)
             tcc_attr_set_int(g->ir, &op->attrs, "chunk", chunk);
         tiles[s] = &op->results[0];
     }
@@ -164,7 +198,7 @@ static void do_tile(const tcc_group *g, tcc_builder *b, tcc_value *k, const span
             tcc_group_multiply(g, b, v->parts, v->acc);
         if (r == 0) {
             tcc_group_put(g, b, next, v->tiles);
-            tcc_value *to = tcc_arith_add(b, k, (number + 2) * g->depth);
+            tcc_value *to = tcc_arith_add(b, k, (number + s->before) * s->step);
             load_tiles(g, b, bin(b, TCC_OP_arith_min, to, s->last), "inside", 0, v->tiles);
         }
         if (last) {
@@ -191,20 +225,20 @@ static size_t list_carried(const tcc_group *g, carried *v, tcc_value ***slots)
     return n;
 }
 
-void tcc_run_ahead(tcc_group *g, tcc_dim k)
+void tcc_run_ahead(tcc_group *g, const tcc_tiles *tiles)
 {
     enum { MOST = TCC_MAX_MMAS + 2 * TCC_MAX_LOADS };
     tcc_op *old = tcc_group_loop(g);
     tcc_builder b = tcc_builder_before(old);
     tcc_group_ring(g, &b);
-    span s = plan_span(g, &b, k);
+    span s = plan_span(g, &b, tiles);
     tcc_value *zero = tcc_build_i32(&b, 0), *one = tcc_build_i32(&b, 1);
     carried v;
     for (size_t m = 0; m < g->n_mmas; m++)
         v.acc[m] = old->operands[3 + sum_of(g->mmas[m], old)];
-    load_tiles(g, &b, s.first, "early", s.chunk, v.tiles);
+    load_tiles(g, &b, s.ahead, s.how, s.chunk, v.tiles);
     tcc_group_put(g, &b, zero, v.tiles);
-    load_tiles(g, &b, tcc_arith_add(&b, s.first, g->depth), "early", s.chunk, v.tiles);
+    load_tiles(g, &b, tcc_arith_add(&b, s.ahead, s.step), s.how, s.chunk, v.tiles);
     tcc_meet(&b);
     TCC_EMIT_V(&b, async_wait, g->ring, zero);
     tcc_group_read(g, &b, zero, 0, v.parts);
@@ -225,7 +259,7 @@ void tcc_run_ahead(tcc_group *g, tcc_dim k)
     tcc_value *t = tcc_block_add_arg(loop->regions[0], zero->type, "i");
     for (size_t i = 0; i < n; i++)
         *slots[i] = tcc_block_add_arg(loop->regions[0], types[i], i < g->n_mmas ? "acc" : NULL);
-    tcc_value *at = bin(&in, TCC_OP_arith_add, tcc_arith_mul(&in, t, g->stages * g->depth), s.first);
+    tcc_value *at = bin(&in, TCC_OP_arith_add, tcc_arith_mul(&in, t, g->stages * s.step), s.first);
     tcc_value *first = tcc_arith_mul(&in, t, g->stages);
     for (int64_t number = 0; number < g->stages; number++)
         do_tile(g, &in, at, &s, number, tcc_arith_add(&in, first, number), &v);

@@ -207,17 +207,18 @@ static bool check_resizes(tcc_protocol *p, tcc_pstate *s, unsigned group)
 int tcc_p_unfinished(const tcc_protocol *p, const tcc_pstate *s)
 {
     for (unsigned b = 0; b < s->n_barriers; b++) {
-        uint32_t known = 0;
+        const tcc_pbarrier *bar = &s->barriers[b];
+        uint32_t known = 0, last = bar->last_copy > bar->last_afar ? bar->last_copy : bar->last_afar;
         if (!tcc_p_is_followed_barrier(p, b))
             continue;
-        for (unsigned i = 0; i < p->n_followed + s->n_parts && known < s->barriers[b].last_copy; i++) {
+        for (unsigned i = 0; i < p->n_followed + s->n_parts && known < last; i++) {
             size_t entity = i < p->n_followed ? i : p->n_entities + i - p->n_followed;
             unsigned warp = i < p->n_followed ? i : s->parts[i - p->n_followed].warp;
             uint32_t k = s->clocks[entity * p->stride + tcc_p_barrier_actor(p, b)];
-            if (tcc_p_cta(p, warp) == tcc_p_cta_at(s->barriers[b].address - TCC_SMEM_BASE))
+            if (tcc_p_cta(p, warp) == tcc_p_cta_at(bar->address - TCC_SMEM_BASE))
                 known = k > known ? k : known;
         }
-        if (s->barriers[b].last_copy > known || s->barriers[b].last_afar > known)
+        if (last > known)
             return (int)b;
     }
     return -1;

@@ -123,7 +123,8 @@ void tcc_amdgcn_store_registers(tcc_lowering *low, const tcc_access *a, int64_t 
 {
     tcc_value *inside, *offset = offset_of(low, a, number, &inside);
     offset = tcc_amdgcn_offset((tcc_amdgcn_lowering *)low, inside, offset);
-    TCC_EMIT_V(&low->b, amdgcn_buffer_store, a->base, offset, tcc_low_c32(low, 0), tcc_low_stored(low, a, number, v));
+    tcc_value *zero = tcc_low_c32(low, 0);
+    TCC_EMIT_V(&low->b, amdgcn_buffer_store, a->base, offset, zero, tcc_low_stored(low, a, number, v));
 }
 
 void tcc_amdgcn_tile_load(tcc_amdgcn_lowering *l, tcc_op *op)

@@ -13,7 +13,7 @@
  *
  * The barrier keeps a CTA's shared memory until no other copies to it, or releases its stages there. What is copied,
  * consumers have waited for. What is released, the producer waits for here, by acquiring once more the stages of the
- * iterations that are: a consumer that stores its results then waits for nobody, and the last to end for no barrier.
+ * iterations that are: consumers need not wait for other CTAs once they have stored their results.
  *
  * A persistent CTA, whose loop is in another, ends once for many tiles and keeps the barrier, and so do CTAs that pass
  * each other what they have computed.
@@ -118,8 +118,8 @@ static void build_drain(const shared_ring *r, const tcc_op *filled, int64_t n)
         TCC_EMIT_V(&b, async_acquire, r->ring, from);
         return;
     }
-    tcc_value *bounds[] = {tcc_build_i32(&b, 0), tcc_build_i32(&b, n), tcc_build_i32(&b, 1), from};
-    tcc_op *loop = tcc_op_create(&b, TCC_OP_scf_for, 4, bounds, 1, &from->type);
+    tcc_value *lo = tcc_build_i32(&b, 0), *hi = tcc_build_i32(&b, n), *step = tcc_build_i32(&b, 1);
+    tcc_op *loop = tcc_op_create(&b, TCC_OP_scf_for, 4, (tcc_value *[]){lo, hi, step, from}, 1, &from->type);
     tcc_attr_set_int(b.func->ir, &loop->attrs, "at_least_once", 1);
     tcc_block_add_arg(loop->regions[0], from->type, "stage");
     tcc_value *k = tcc_block_add_arg(loop->regions[0], from->type, "iteration");

@@ -34,7 +34,7 @@ static bool cut(tcc_lowering *low, const tcc_type *tile, tcc_held *held)
         held->in_one *=
             as == TCC_AS_A ? tile->dims[1].size / f->cols : tile->dims[0].size / f->rows;
     int64_t bits = held->in_one * tcc_scalar_bits(tile->elem);
-    bool halves = tcc_scalar_bits(tile->elem) < 8; /* vectors of which LLVM keeps in memory */
+    bool halves = tcc_scalar_bits(tile->elem) == 4; /* of bytes: LLVM keeps vectors of them in memory */
     held->n = (size_t)(held->spread.n_registers / held->in_one);
     held->each = packed || (halves && bits % WORD_BITS == 0) ? tcc_low_vec(low, TCC_i32, bits / WORD_BITS)
                  : halves && bits % 8 == 0                   ? tcc_low_vec(low, TCC_u8, bits / 8)

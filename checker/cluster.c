@@ -48,7 +48,7 @@ tcc_presult tcc_p_nvvm_cluster_arrive(tcc_protocol *p, tcc_pstate *s, unsigned w
         return tcc_p_unsupported(p, in->op, "nvvm.cluster.arrive that is not directly followed by nvvm.cluster.wait");
     /* A relaxed arrival tells of mbarriers that were released, and of no access: where there was none, it is as any. */
     if (tcc_attr_int(&in->op->attrs, "relaxed", 0)) {
-        if (in->op->block->parent || !tcc_only_initialises_before(in->op))
+        if (!tcc_only_initialises_before(in->op))
             return tcc_p_unsupported(p, in->op,
                                      "nvvm.cluster.arrive {relaxed} after more than the initialisation of mbarriers");
         if (!are_released(s, warp))

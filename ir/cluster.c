@@ -49,7 +49,7 @@ static bool only_initialises(const tcc_op *op)
 
 bool tcc_only_initialises_before(const tcc_op *op)
 {
-    bool only = true;
+    bool only = !op->block->parent;
     for (const tcc_op *before = op->prev; before && only; before = before->prev)
         only = only_initialises(before);
     return only;

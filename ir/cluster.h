@@ -30,8 +30,8 @@ int64_t tcc_fillers_count(const tcc_fillers *f);
 /* Whether some of them copy the same for each other. */
 bool tcc_fillers_have(const tcc_fillers *f, tcc_peers peers);
 
-/* Whether nothing in front of op, in its block, does more than initialise mbarriers and release them to the cluster: what
- * a relaxed arrival at the cluster's barrier tells of. */
+/* Whether op is in no region, and nothing in front of it does more than initialise mbarriers and release them to the
+ * cluster: what a relaxed arrival at the cluster's barrier tells of. */
 bool tcc_only_initialises_before(const tcc_op *op);
 
 /* The place of a CTA among its peers, and that of the n-th of them in the cluster. */

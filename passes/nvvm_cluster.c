@@ -19,7 +19,7 @@ void tcc_nvvm_cluster_barrier(tcc_nvvm_lowering *l, tcc_op *op)
     tcc_nvvm_publish_barriers(l);
     TCC_EMIT_V(&l->low.b, nvvm_warp_sync, NULL); /* one thread of a warp may come from elsewhere */
     tcc_op *arrive = TCC_EMIT_V(&l->low.b, nvvm_cluster_arrive, NULL);
-    if (!arrive->block->parent && tcc_only_initialises_before(arrive)) /* whose fence has released all there is */
+    if (tcc_only_initialises_before(arrive)) /* whose fence has released all there is */
         tcc_attr_set_int(l->low.ir, &arrive->attrs, "relaxed", 1);
     TCC_EMIT_V(&l->low.b, nvvm_cluster_wait, NULL);
 }

@@ -58,8 +58,8 @@ static tcc_status read_cluster(tcc_choice *ch)
 
 /* For CTAs that share a sum. A second tile would have to wait until the first CTA has added up the sums of the one
  * before, or these would need shared memory of their own, as much as two or three stages: for nothing, since tiles are
- * too few for all multiprocessors where this pays. Those that do not store execute the epilogue as well, beyond the end of an axis that all outputs have: they
- * read nothing that the first of them stores. */
+ * too few for all multiprocessors where this pays. Those that do not store execute the epilogue as well, beyond the end
+ * of an axis that all outputs have: they read nothing that the first of them stores. */
 static tcc_status check_shared_sum(tcc_choice *ch)
 {
     const tcc_schedule *s = &ch->s;

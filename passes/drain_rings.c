@@ -25,6 +25,7 @@
 #include "ir/shared.h"
 #include "passes/arith.h"
 #include "passes/loops.h"
+#include "passes/lowering.h"
 #include "passes/passes.h"
 
 enum { NOT_FOLLOWED = -1 };
@@ -145,11 +146,9 @@ static tcc_op *count_iterations(tcc_op *loop)
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
-    draining d = {.scratch = ctx->scratch};
-    for (tcc_op *op = f->body->first; op && !d.body; op = op->next)
-        if (op->code == TCC_OP_tile_ctas)
-            d.body = op->regions[0];
-    if (!d.body || !can_drain(&d))
+    const tcc_op *ctas = tcc_low_find_ctas(f);
+    draining d = {.scratch = ctx->scratch, .body = ctas ? ctas->regions[0] : NULL};
+    if (!ctas || !can_drain(&d))
         return TCC_OK;
     for (size_t i = 0; i < d.rings.len; i++) {
         shared_ring *r = &d.rings.data[i];

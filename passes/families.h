@@ -9,8 +9,7 @@
 #include "passes/choose_schedule.h"
 #include "passes/schedule.h"
 
-/* Why an operand with index x of its own and the summed one, k, can never be copied so; NULL when it
- * can. */
+/* Why an operand with index x of its own can never be copied so; NULL when it can. */
 typedef const char *tcc_why_not(const tcc_sum_operand *o, const char *x);
 
 /* A way to copy the operands of a product. */

@@ -336,7 +336,7 @@ tcc_op *tcc_group_carry(tcc_ir *ir, tcc_op *old, size_t n, tcc_value **values)
 
 void tcc_group_yield(tcc_ir *ir, tcc_block *body, size_t n, tcc_value *const *values)
 {
-    tcc_op *yield = body->last && body->last->code == TCC_OP_scf_yield ? body->last : NULL;
+    tcc_op *yield = tcc_block_yield(body);
     size_t n_old = yield ? yield->n_operands : 0;
     tcc_value **operands = TCC_NEW_ARRAY(ir->arena, tcc_value *, n_old + n);
     for (size_t i = 0; i < n_old; i++)

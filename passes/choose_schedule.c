@@ -120,6 +120,11 @@ tcc_lines tcc_choice_lines(const tcc_choice *ch, int axis)
     return most;
 }
 
+bool tcc_choice_may_leave_lines(const tcc_choice *ch)
+{
+    return tcc_choice_lines(ch, 0) != TCC_LINES_ALL || tcc_choice_lines(ch, 1) != TCC_LINES_ALL;
+}
+
 bool tcc_choice_computes(const tcc_choice *ch, int axis)
 {
     bool any = false;

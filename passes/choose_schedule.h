@@ -51,6 +51,8 @@ bool tcc_choice_find_sums(tcc_choice *ch);
 bool tcc_choice_is_tiled(const tcc_choice *ch);
 /* Whether all rows of A's tensors (0) or B's (1) begin at lines of L2. */
 tcc_lines tcc_choice_lines(const tcc_choice *ch, int axis);
+/* Whether rows of any operand may begin elsewhere. */
+bool tcc_choice_may_leave_lines(const tcc_choice *ch);
 /* Whether an A (0) or a B (1) is computed from its tensor's elements. */
 bool tcc_choice_computes(const tcc_choice *ch, int axis);
 /* Whether the compiler decides which index the rows of a tile run along. */

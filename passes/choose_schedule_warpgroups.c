@@ -13,6 +13,7 @@
 
 enum {
     DEFAULT_STAGES_MAX = 8,
+    STAGES_MAX_OFF_LINES = 5,
     K_BYTES = 128, /* of a stage: as much as is swizzled together */
     BOX_MAX = 256, /* of one dimension: cuTensorMapEncodeTiled */
     TMA_BYTES = 16,
@@ -93,15 +94,24 @@ static int64_t rows_of_all(const tcc_schedule *s)
     return 64 * s->warpgroups / tcc_schedule_turns(s);
 }
 
-/* The default number of stages: as many as fit besides staged results. */
+/* Whether CTAs that share copies all begin at once, with rows that may not begin at lines of L2. */
+static bool begin_off_lines(const tcc_choice *ch, const tcc_schedule *s)
+{
+    return s->cluster_m * s->cluster_n > 1 && s->cluster_k == 1 && !s->persistent &&
+           tcc_choice_may_leave_lines(ch);
+}
+
+/* The default number of stages: as many as fit besides staged results. Copies that wait for L2 are not faster for being
+ * started earlier: the first stages only arrive later. */
 static int64_t stages_to_fill(const tcc_choice *ch, tcc_schedule s)
 {
+    int64_t limit = begin_off_lines(ch, &s) ? STAGES_MAX_OFF_LINES : DEFAULT_STAGES_MAX;
     s.stages = 1;
     int64_t one = tcc_schedule_smem_bytes(&s, ch->elem_bytes);
     int64_t fit = room_of(ch, &s) / one;
     int64_t beside = (room_of(ch, &s) - (s.persistent ? staged_bytes(ch, &s) : 0)) / one;
     int64_t most = beside > 1 ? beside : fit;
-    return most > DEFAULT_STAGES_MAX ? DEFAULT_STAGES_MAX : most ? most : 1;
+    return most > limit ? limit : most ? most : 1;
 }
 
 static int64_t room_of_results(const tcc_choice *ch, const tcc_schedule *s)
@@ -321,6 +331,18 @@ static tcc_status choose_tile(tcc_choice *ch)
     return TCC_OK;
 }
 
+/* Where parts of a sum are added by a step that follows, its CTAs begin beside the last ones of this kernel, if these
+ * leave them registers: with a producer of one warp they do. */
+static void spare_registers(tcc_choice *ch)
+{
+    tcc_schedule *s = &ch->s;
+    if (s->split == 1 || s->persistent || s->producer != TCC_PRODUCER_WARPGROUP || is_given(ch, TCC_KEY_producer))
+        return;
+    s->producer = TCC_PRODUCER_WARP;
+    if (!tcc_sm90_has_room(ch))
+        s->producer = TCC_PRODUCER_WARPGROUP;
+}
+
 /* Whether consumers can take tiles in turn. */
 static tcc_status check_turns(tcc_choice *ch)
 {
@@ -471,6 +493,8 @@ tcc_status tcc_sm90_choose(tcc_choice *ch)
                                                             tcc_depth_of_instruction});
     if (!status)
         status = choose_tile(ch);
+    if (!status)
+        spare_registers(ch);
     if (!status)
         status = tcc_choose_cluster(ch);
     if (!status)

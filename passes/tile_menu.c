@@ -136,8 +136,8 @@ static bool is_wanted(const tcc_choice *ch, tcc_tile_size size, const tcc_tile_s
     bool may_swap = ch->s.operands == TCC_OPERANDS_IN_ORDER && tcc_choice_may_swap(ch);
     bool may_split =
         !tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_split].name) && may_pay(ch, size);
-    bool on_lines = tcc_choice_lines(ch, 0) == TCC_LINES_ALL && tcc_choice_lines(ch, 1) == TCC_LINES_ALL;
-    bool may_share = !tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_cluster].name) && !on_lines;
+    bool may_share =
+        !tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_cluster].name) && tcc_choice_may_leave_lines(ch);
     return !chosen && (!size.cluster || may_share) && (!rows || may_swap) &&
            (split ? may_split && (open || ch->c.k_extent.name) : open) &&
            !is_too_large(extents[rows], size.m, least->m) &&

@@ -67,6 +67,13 @@ static size_t rows_of(const tcc_protocol *p, const tcc_pstate *s)
     return p->covers->n_entities + s->n_parts + find_groups(p, s, p->covers->groups);
 }
 
+/* The row behind another one. In a calm state no warp learns anything from an mbarrier. */
+static size_t row_behind(const writer *w, size_t row)
+{
+    const unsigned *rows = w->p->covers->rows_of_entities;
+    return w->is_free && row + 1 == rows[w->p->n_warps] ? rows[tcc_p_named(w->p, 0)] : row + 1;
+}
+
 void tcc_p_covers_create(tcc_protocol *p)
 {
     struct tcc_pcovers *c = p->covers = TCC_NEW(p->scratch, struct tcc_pcovers);
@@ -229,16 +236,15 @@ static void find_all_ranks(const writer *w)
     struct tcc_pcovers *c = p->covers;
     unsigned order[TCC_P_PARTS * TCC_P_WARPS];
     find_bounds(p);
-    for (unsigned k = 0; k < c->n_entities; k++) {
-        unsigned e = c->entities[k];
-        uint16_t *ranks = c->ranks + (size_t)k * p->stride;
-        if (w->is_free && e >= p->n_warps && e < tcc_p_named(p, 0)) { /* no warp learns from it */
-            memset(ranks, 0, p->stride * sizeof *ranks);
-            memset(c->rows[k % 2], 0xff, p->stride * sizeof *c->rows[0]);
-            continue;
-        }
-        find_row(w, e, c->rows[k % 2]);
-        find_ranks(p, c->rows[k % 2], k ? c->rows[!(k % 2)] : NULL, ranks - p->stride, ranks);
+    const uint32_t *last = NULL;
+    const uint16_t *last_ranks = NULL;
+    for (size_t k = 0; k < c->n_entities; k = row_behind(w, k)) {
+        uint32_t *row = c->rows[last == c->rows[0]];
+        uint16_t *ranks = c->ranks + k * p->stride;
+        find_row(w, c->entities[k], row);
+        find_ranks(p, row, last, last_ranks, ranks);
+        last = row;
+        last_ranks = ranks;
     }
     sort_parts(s, order);
     for (unsigned i = 0; i < s->n_parts; i++) {
@@ -274,10 +280,9 @@ static void put_parts(writer *w)
 static void put_ranks(writer *w)
 {
     const tcc_protocol *p = w->p;
-    const uint16_t *ranks = p->covers->ranks;
-    size_t n = rows_of(p, w->s);
-    for (size_t e = 0; e < n; e++, ranks += p->stride) {
-        const uint16_t *last = e ? ranks - p->stride : NULL;
+    const uint16_t *last = NULL;
+    for (size_t e = 0, n = rows_of(p, w->s); e < n; e = row_behind(w, e)) {
+        const uint16_t *ranks = p->covers->ranks + e * p->stride;
         for (uint16_t at = 0; at < p->stride; at += TCC_P_BLOCK) {
             if (last && !memcmp(ranks + at, last + at, TCC_P_BLOCK * sizeof *ranks))
                 continue;
@@ -285,6 +290,7 @@ static void put_ranks(writer *w)
             put(w, place, sizeof place);
             put(w, ranks + at, TCC_P_BLOCK * sizeof *ranks);
         }
+        last = ranks;
     }
 }
 

@@ -272,6 +272,29 @@ bool tcc_p_aside_find(tcc_protocol *p)
     return true;
 }
 
+/* The lanes by which ops of a block are done that are set aside: all, unless they are the same in every state. */
+static tcc_lane_mask lanes_in(const tcc_protocol *p, const tcc_pcode *code)
+{
+    tcc_lane_mask lanes = 0;
+    for (size_t i = 0; i < code->n; i++) {
+        const tcc_pinst *in = &code->insts[i];
+        bool fixed = in->by >= TCC_P_FIXED;
+        for (unsigned l = 0; in->aside && l < p->n_lanes; l++) {
+            int64_t v = 1;
+            bool does = !fixed || !tcc_p_lane(p, tcc_p_slot(p, NULL, p->aside, in->by), l, &v) || v;
+            lanes |= (tcc_lane_mask)does << l;
+        }
+        for (unsigned r = 0; r < in->op->n_regions && !in->aside; r++)
+            lanes |= lanes_in(p, &in->regions[r]);
+    }
+    return lanes;
+}
+
+void tcc_p_aside_find_lanes(tcc_protocol *p)
+{
+    p->aside_lanes = lanes_in(p, &p->body);
+}
+
 /* ---- the warp's own order -------------------------------------------------------------- */
 
 /* Two counts, kept where steps are: how often the warp has passed what is set aside, and how often

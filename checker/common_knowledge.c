@@ -38,8 +38,9 @@ static bool meet_behind(const tcc_pinst *in, const tcc_pinst *end)
 
 /* The lanes that do something more: often one that fills stages, in a branch with nothing behind it; or, if `unmet`,
  * those that do so before all meet. */
-static tcc_lane_mask find_alive(const tcc_protocol *p, const tcc_pwarp *w, bool unmet)
+static tcc_lane_mask find_alive(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, bool unmet)
 {
+    const tcc_pwarp *w = &s->warps[warp];
     tcc_lane_mask alive = tcc_p_all_lanes(p);
     for (uint32_t d = 0; d + 1 < w->depth; d++) {
         const tcc_pframe *f = &w->frames[d], *inner = f + 1;
@@ -51,7 +52,7 @@ static tcc_lane_mask find_alive(const tcc_protocol *p, const tcc_pwarp *w, bool 
             break;
         alive = inner->mask;
     }
-    return is_at_end(w) ? 0 : alive;
+    return is_at_end(w) ? 0 : warp == p->aside ? alive & p->aside_lanes : alive;
 }
 
 /* Adds what an entity knows, of a warp or a part of it: what comes after its own past are its lanes' steps. */
@@ -80,7 +81,7 @@ bool tcc_p_goes_on(const tcc_protocol *p, const tcc_pstate *s, unsigned entity)
     const tcc_pwarp *warp = &s->warps[i];
     if (!warp->depth)
         return i == p->aside && !s->has_begun;
-    tcc_lane_mask lanes = find_alive(p, warp, false);
+    tcc_lane_mask lanes = find_alive(p, s, i, false);
     return lanes & (part ? s->parts[entity - p->n_entities].lanes : ~lanes_of_parts(s, i));
 }
 
@@ -104,7 +105,7 @@ uint64_t tcc_p_told(const tcc_protocol *p, const tcc_pstate *s)
     bool acts = false; /* somebody does, who is not told */
     for (unsigned i = 0; i < p->n_warps && p->aside == TCC_P_NO_WARP && !p->amd; i++) {
         const tcc_pwarp *w = &s->warps[i];
-        tcc_lane_mask acting = w->depth ? find_alive(p, w, true) : 0;
+        tcc_lane_mask acting = w->depth ? find_alive(p, s, i, true) : 0;
         bool waits = w->depth && awaits_others(p, s, i), rest = acting && !(acting & ~lanes_of_parts(s, i));
         told |= (uint64_t)(waits || rest) << i;
         acts |= acting && !waits;
@@ -130,7 +131,7 @@ void tcc_p_common_of(const tcc_protocol *p, const tcc_pstate *s, uint64_t warps,
         if (!(warps >> i & 1) || (!warp->depth && (i != p->aside || s->has_begun)))
             continue;
         bool is_told = told >> i & 1;
-        tcc_lane_mask alive = find_alive(p, warp, is_told), rest = alive;
+        tcc_lane_mask alive = find_alive(p, s, i, is_told), rest = alive;
         if (warp->depth && (!alive || (is_told && !lanes_of_parts(s, i))))
             continue;
         for (unsigned k = 0; k < s->n_parts; k++) {

@@ -570,6 +570,8 @@ static tcc_status prove(tcc_protocol *p)
     p->version = TCC_NEW(p->scratch, uint64_t);
     p->n_followed = p->n_warps;
     compute_fixed(p);
+    if (p->aside != TCC_P_NO_WARP)
+        tcc_p_aside_find_lanes(p);
     if (!p->all_ctas)
         tcc_p_symmetry_find(p);
     tcc_p_normal_create(p);

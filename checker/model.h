@@ -474,7 +474,8 @@ struct tcc_protocol {
     bool starts_apart;        /* or stores there with no cluster barrier in front */
     unsigned n_followed; /* warps; of a cluster of which one CTA is, its warps */
     unsigned n_warps, n_groups, max_barriers, n_named, n_actors, n_steps, n_entities, stride;
-    unsigned aside; /* the last warp, when it is that of aside.c; else TCC_P_NO_WARP */
+    unsigned aside; /* the last warp, when it is that of aside.c; else TCC_P_NO_WARP; */
+    tcc_lane_mask aside_lanes; /* no others of its lanes do anything */
     unsigned n_lanes;
     bool amd;        /* waves instead of warps */
     int64_t granule; /* bytes of shared memory that are taken together */
@@ -728,6 +729,8 @@ void tcc_p_sync_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp);
 
 /* Adds a warp for it; false when there is none. */
 bool tcc_p_aside_find(tcc_protocol *p);
+/* Finds which lanes do what is set aside, once it is known what fixed ops give. */
+void tcc_p_aside_find_lanes(tcc_protocol *p);
 /* Goes on to the next op that a warp needs. */
 void tcc_p_aside_skip(const tcc_protocol *p, tcc_pstate *s, unsigned warp);
 /* It begins what is left to it; false when that comes after what is later. */

@@ -67,6 +67,22 @@ static bool is_counter(const rotation *r, uint32_t slot)
     return false;
 }
 
+/* States are rotated in the last loop of a block that has a counter for its index, and behind: a thread that fills stages
+ * between other work fills the first ones in a loop of their own. Whether there is such a loop. */
+static bool find_beginning(const rotation *r, tcc_pcode *code)
+{
+    bool found = false;
+    for (size_t i = code->n; i-- > 0;) {
+        const tcc_pinst *in = &code->insts[i];
+        bool has = is_loop(in) && is_counter(r, in->regions[0].args[0]);
+        for (unsigned g = 0; g < in->op->n_regions; g++)
+            has |= find_beginning(r, &in->regions[g]);
+        code->later = has && !found ? i + 1 : code->later;
+        found |= has;
+    }
+    return found;
+}
+
 /* ---- what depends on them -------------------------------------------------------------- */
 
 static void set_unknown(walk *w, uint32_t slot)
@@ -130,7 +146,9 @@ static tcc_pvalue *compute_all(walk *w, const tcc_pinst *in, uint32_t by)
     return table;
 }
 
-static void compute(walk *w, const tcc_pinst *in)
+static bool may_test_bound(const walk *w, const tcc_pinst *in);
+
+static void compute(walk *w, tcc_pinst *in)
 {
     uint32_t by = tcc_p_find_dependence(w, in), slot = in->results[0];
     tcc_pvalue *table = NULL;
@@ -146,9 +164,11 @@ static void compute(walk *w, const tcc_pinst *in)
         same &= !memcmp(&table[x], &table[0], sizeof *table);
     tcc_pvalue v = table[by ? w->r->period - 1 : 0];
     /* What is not known here may be known there, and differ. */
-    w->by[slot] = by && same && tcc_p_is_exact(&v) ? NO_COUNTER : by;
+    bool depends = by && !(same && tcc_p_is_exact(&v)), tests = depends && may_test_bound(w, in);
+    in->tests_bound |= tests;
+    w->by[slot] = depends && !tests ? by : NO_COUNTER;
     w->tables[slot] = by ? table : NULL;
-    *tcc_p_slot(w->p, w->s, w->warp, slot) = v;
+    *tcc_p_slot(w->p, w->s, w->warp, slot) = tests ? (tcc_pvalue){.kind = TCC_P_UNKNOWN} : v;
 }
 
 /* Whether a slot is a counter plus a constant: then a rotation adds one to it, too. */
@@ -166,6 +186,14 @@ static bool is_shifted(const walk *w, uint32_t slot)
     return true;
 }
 
+/* Whether an op compares a counter, plus a constant, with what depends on none. If that is the loop's index and its bound,
+ * only the iterations that remain are asked for; if it turns out not to be, states are not rotated (step.c). */
+static bool may_test_bound(const walk *w, const tcc_pinst *in)
+{
+    unsigned index = !counter_of(w, in->operands[0]);
+    return in->op->code == TCC_OP_arith_cmp && is_shifted(w, in->operands[index]) && !counter_of(w, in->operands[!index]);
+}
+
 static void walk_code(walk *w, const tcc_pinst *of, tcc_pcode *code, bool late);
 
 /* Whether a loop's index is one more in each iteration. */
@@ -176,7 +204,7 @@ static bool counts_up(const walk *w, const tcc_pinst *loop)
     return tcc_p_is_exact(lo) && lo->v >= 0 && tcc_p_is_exact(step) && step->v == 1;
 }
 
-static void walk_loop(walk *w, tcc_pinst *in, bool late)
+static void walk_loop(walk *w, tcc_pinst *in, bool late, bool begins)
 {
     tcc_pcode *body = &in->regions[0];
     for (unsigned i = 0; i < 3; i++)
@@ -191,7 +219,7 @@ static void walk_loop(walk *w, tcc_pinst *in, bool late)
         if (counts ? late && !is_shifted(w, in->operands[3 + i]) : counter_of(w, in->operands[3 + i]))
             fail(w);
     }
-    walk_code(w, in, body, late || in->loops);
+    walk_code(w, in, body, late || (begins && in->loops));
     for (unsigned i = 0; i < in->op->n_results; i++)
         set_unknown(w, in->results[i]);
 }
@@ -245,7 +273,7 @@ static void walk_op(walk *w, tcc_pinst *in, bool late)
     else if (!follows && number)
         compute(w, in);
     else
-        for (unsigned i = 0; i < in->op->n_operands; i++)
+        for (unsigned i = 0; late && i < in->op->n_operands; i++)
             if (counter_of(w, in->operands[i]))
                 fail(w);
     for (unsigned i = 0; (follows || !number) && i < in->op->n_results; i++)
@@ -260,7 +288,7 @@ static void walk_code(walk *w, const tcc_pinst *of, tcc_pcode *code, bool late)
         if (in->op->code == TCC_OP_scf_yield)
             walk_yield(w, of, code, in);
         else if (is_loop(in))
-            walk_loop(w, in, behind);
+            walk_loop(w, in, behind, i + 1 >= code->later);
         else if (in->op->n_regions)
             walk_branch(w, in, behind);
         else
@@ -308,6 +336,8 @@ void tcc_p_rotation_find(tcc_protocol *p, tcc_pstate *first)
     rotation *r = TCC_NEW(p->scratch, rotation);
     if (p->amd || !find_counters(p, r, &p->body) || !r->period || r->period > MAX_PERIOD)
         return;
+    if (!r->carried)
+        find_beginning(r, &p->body);
     size_t n = ((size_t)p->n_followed + 1) * p->n_slots;
     r->kinds = TCC_NEW_ARRAY(p->scratch, uint8_t, n + 1);
     r->granules = TCC_NEW_ARRAY(p->scratch, uint32_t, p->n_granules + 1);

@@ -5,12 +5,13 @@
 
 enum { AT_HEAD = TCC_P_AT_HEAD, UNSET = UINT32_MAX };
 
-/* Whether a warp is behind the beginning of the first loop. */
+/* Whether a warp is behind the beginning of the loop from which on states are rotated. */
 static bool is_late(const tcc_pwarp *w)
 {
     for (uint32_t d = 0; d < w->depth; d++) {
-        const tcc_pframe *f = &w->frames[d];
-        if ((f->of && f->of->op->code == TCC_OP_scf_for && f->of->loops) || (f->pc != AT_HEAD && f->pc >= f->code->later))
+        const tcc_pframe *f = &w->frames[d], *inner = d + 1 < w->depth ? f + 1 : NULL;
+        bool loop = inner && inner->of->op->code == TCC_OP_scf_for && inner->of->loops;
+        if (f->pc != AT_HEAD && f->pc + loop >= f->code->later)
             return true;
     }
     return !w->depth;

@@ -265,6 +265,8 @@ tcc_presult tcc_p_give(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
         tcc_presult r = compare_iterations(p, s, warp, in, args, out, &done);
         if (r != TCC_P_NEXT || done)
             return r;
+        if (in->tests_bound && p->rotation && tcc_p_rotation_fails(p))
+            return TCC_P_FAILED;
         break;
     }
     default: break;

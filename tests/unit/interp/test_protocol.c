@@ -778,8 +778,8 @@ static const struct {
 } costs[] = {
     {"warp", 1, 900},  {"warp", 2, 1000},   {"warp", 3, 1100},  {"warp", 4, 1200},
     {"warp", 8, 1600},  {"warp", 16, 2500}, {"warp", 64, 8300}, {"none", 1, 800},
-    {"none", 2, 1600},  {"none", 3, 2100},   {"none", 4, 2600},  {"none", 8, 4600},
-    {"none", 16, 8600}, {"none", 64, 32800},
+    {"none", 2, 1100},  {"none", 3, 1200},  {"none", 4, 1400},  {"none", 8, 2000},
+    {"none", 16, 3500}, {"none", 64, 12300},
     {"warp; persistent", 1, 1300}, {"warp; persistent", 2, 1900}, {"warp; persistent", 3, 2400},
     {"warp; persistent", 4, 2800}, {"warp; persistent", 8, 4700}, {"warp; persistent", 16, 8500},
     {"warp; persistent", 64, 31200},

@@ -77,10 +77,11 @@ static uint16_t split(tcc_protocol *p, tcc_pstate *s, uint16_t atom, uint32_t ta
     return part;
 }
 
-/* The granule of a byte. There are many ranges, and 32 bits are divided several times as fast as 64. */
+/* The granule of a byte. There are many ranges, and a shift is faster than a division by a power of two that is not a
+ * constant. */
 static uint32_t granule_at(const tcc_protocol *p, int64_t byte)
 {
-    return (uint32_t)byte / (uint32_t)p->granule;
+    return (uint32_t)byte >> __builtin_ctz((uint32_t)p->granule);
 }
 
 static uint32_t granule_end(const tcc_protocol *p, const tcc_prange *range)
@@ -157,22 +158,22 @@ static size_t count_taken(const tcc_protocol *p, granule_words w)
     return n_touched;
 }
 
-/* Gives n granules from g on to a part; whether a rotation makes others of them. */
-static bool give(const tcc_protocol *p, const uint32_t *rotated, uint32_t g, uint32_t n, uint16_t part)
+/* Gives n granules from g on to a part; of how many a rotation makes others. */
+static uint32_t give(const tcc_protocol *p, const uint32_t *rotated, uint32_t g, uint32_t n, uint16_t part)
 {
-    uint32_t moves = 0;
+    uint32_t moving = 0;
     if (n == BITS && rotated) { /* of constant length these are vectors */
         for (uint32_t i = 0; i < BITS; i++)
             p->atom_of[g + i] = part;
         for (uint32_t i = 0; i < BITS; i++)
-            moves |= rotated[g + i] ^ (g + i);
-        return moves;
+            moving += rotated[g + i] != g + i;
+        return moving;
     }
     for (uint32_t i = g; i < g + n; i++) {
         p->atom_of[i] = part;
-        moves |= rotated ? rotated[i] ^ i : 0;
+        moving += rotated && rotated[i] != i;
     }
-    return moves;
+    return moving;
 }
 
 /* Gives the granules that are taken to the parts of their atoms, and lets go of them; whether a rotation makes others
@@ -184,10 +185,15 @@ static bool give_to_parts(const tcc_protocol *p, granule_words w)
     uint32_t g;
     for (uint32_t i = w.first; i < w.end; i++) {
         for (uint64_t bits = p->granules[i]; bits;) {
-            uint32_t n = next_run(p, &bits, i, &g);
+            uint32_t n = next_run(p, &bits, i, &g), moving;
+            struct tcc_patom_info *from = &p->atom_infos.data[p->atom_of[g]], *to;
             uint16_t part = p->part[p->atom_of[g]];
-            p->atom_infos.data[part].ctas |= (uint8_t)(1u << tcc_p_cta_at(g * p->granule));
-            rotates |= give(p, rotated, g, n, part);
+            to = &p->atom_infos.data[part];
+            to->ctas |= (uint8_t)(1u << tcc_p_cta_at(g * p->granule));
+            moving = give(p, rotated, g, n, part);
+            from->moving -= moving;
+            to->moving += moving;
+            rotates |= moving;
         }
         p->granules[i] = 0;
     }

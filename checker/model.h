@@ -506,7 +506,7 @@ struct tcc_protocol {
     size_t room;       /* of these: for atoms */
     struct tcc_prange *span_ranges; /* while those of a span are found; */
     size_t span_room;               /* room for so many */
-    uint8_t *span_bytes;            /* bits, all 0 otherwise */
+    uint64_t *span_bytes;           /* bits, all 0 otherwise */
     TCC_VEC(struct tcc_patom_info) atom_infos;
     TCC_VEC(struct tcc_pfootprint) footprints;
     TCC_VEC(struct tcc_preader) readers;
@@ -758,7 +758,7 @@ struct tcc_pfootprint {
     bool rotates; /* a byte of it is another after a rotation */
 };
 struct tcc_patom_info {
-    uint32_t granules;
+    uint32_t granules, moving; /* how many; those of which a rotation makes others */
     uint16_t parent;
     uint8_t ctas; /* in which its bytes may be, a bit each */
     TCC_VEC(uint32_t) footprints;

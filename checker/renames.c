@@ -93,6 +93,7 @@ static bool move_bytes(walk *w, int64_t from, int64_t to, int64_t bytes)
         uint32_t *at = &w->r->granules[(from + i) / unit];
         if (*at != UNSET && *at != (uint32_t)((to + i) / unit))
             return false;
+        w->moving += *at == UNSET && from != to;
         *at = (uint32_t)((to + i) / unit);
     }
     return true;

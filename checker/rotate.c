@@ -12,7 +12,8 @@
  *   every byte that a copy, an MMA or a thread accesses to one other;
  *   a counter that is carried to the one that the next iteration has;
  * and all else must not depend on counters: conditions, bounds, other operands. Only what is behind the
- * beginning of the first loop is looked at, and only states are rotated in which all warps are there.
+ * beginning of one loop is looked at, the first or the last whose index is a counter, and only states are rotated in
+ * which all warps are there.
  * Accesses that do not depend on counters must leave the stages alone, or come when all stages are alike and no warp
  * will ever ask for the next (an epilogue that uses the ring's bytes, tcc_p_is_settled). Where they are is known when
  * they are made, so it is asked then; states that were taken for one and are not are followed again, without rotations.
@@ -146,7 +147,28 @@ static tcc_pvalue *compute_all(walk *w, const tcc_pinst *in, uint32_t by)
     return table;
 }
 
-static bool may_test_bound(const walk *w, const tcc_pinst *in);
+/* Whether a slot is a counter plus a constant: then a rotation adds one to it, too. */
+static bool is_shifted(const walk *w, uint32_t slot)
+{
+    if (!counter_of(w, slot))
+        return false;
+    for (int64_t x = 0, by = 0; x < w->r->period; x++) {
+        tcc_pvalue v = tcc_p_forget(w->p, value_at(w, slot, x), w->r->period);
+        by = x ? by : v.v;
+        tcc_pvalue as = counter_at(w->p, w->r, by + x);
+        if (memcmp(&v, &as, sizeof v) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Whether an op compares a counter, plus a constant, with what depends on none. If that is the loop's index and its bound,
+ * only the iterations that remain are asked for; if it turns out not to be, states are not rotated (step.c). */
+static bool may_test_bound(const walk *w, const tcc_pinst *in)
+{
+    unsigned index = !counter_of(w, in->operands[0]);
+    return in->op->code == TCC_OP_arith_cmp && is_shifted(w, in->operands[index]) && !counter_of(w, in->operands[!index]);
+}
 
 static void compute(walk *w, tcc_pinst *in)
 {
@@ -169,29 +191,6 @@ static void compute(walk *w, tcc_pinst *in)
     w->by[slot] = depends && !tests ? by : NO_COUNTER;
     w->tables[slot] = by ? table : NULL;
     *tcc_p_slot(w->p, w->s, w->warp, slot) = tests ? (tcc_pvalue){.kind = TCC_P_UNKNOWN} : v;
-}
-
-/* Whether a slot is a counter plus a constant: then a rotation adds one to it, too. */
-static bool is_shifted(const walk *w, uint32_t slot)
-{
-    if (!counter_of(w, slot))
-        return false;
-    for (int64_t x = 0, by = 0; x < w->r->period; x++) {
-        tcc_pvalue v = tcc_p_forget(w->p, value_at(w, slot, x), w->r->period);
-        by = x ? by : v.v;
-        tcc_pvalue as = counter_at(w->p, w->r, by + x);
-        if (memcmp(&v, &as, sizeof v) != 0)
-            return false;
-    }
-    return true;
-}
-
-/* Whether an op compares a counter, plus a constant, with what depends on none. If that is the loop's index and its bound,
- * only the iterations that remain are asked for; if it turns out not to be, states are not rotated (step.c). */
-static bool may_test_bound(const walk *w, const tcc_pinst *in)
-{
-    unsigned index = !counter_of(w, in->operands[0]);
-    return in->op->code == TCC_OP_arith_cmp && is_shifted(w, in->operands[index]) && !counter_of(w, in->operands[!index]);
 }
 
 static void walk_code(walk *w, const tcc_pinst *of, tcc_pcode *code, bool late);
@@ -355,6 +354,7 @@ void tcc_p_rotation_find(tcc_protocol *p, tcc_pstate *first)
     memcpy(first->slots, slots, n * sizeof *slots);
     if (w.failed || !tcc_p_renames_one_to_one(&w))
         return;
+    p->atom_infos.data[0].moving = w.moving; /* nothing was accessed yet: there is one atom */
     create_state(p, r);
     p->rotation = r;
 }

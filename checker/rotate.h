@@ -88,6 +88,7 @@ typedef struct walk {
     tcc_pvalue **tables; /* for all values of that */
     TCC_VEC(claim) claims;
     TCC_VEC(box) boxes;
+    uint32_t moving; /* granules that become others */
     operand_ranges ranges[2];
     tcc_ptable *known; /* what ops came to for other warps */
 } walk;

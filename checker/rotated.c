@@ -316,16 +316,13 @@ static bool may_name(const rotation *r, const tcc_pwarp *w)
 /* Whether all stages of a CTA were filled, and what was done there is past for who may access them yet. */
 static bool are_stages_quiet(const tcc_protocol *p, const tcc_pstate *s, unsigned cta)
 {
-    const rotation *r = p->rotation;
-    uint32_t last = UNSET;
-    size_t granules = TCC_P_WINDOW / (size_t)p->granule, first = cta * granules, end = first + granules;
     bool quiet = true;
     tcc_p_common_of_cta(p, s, cta, p->common);
-    for (size_t g = end < p->n_granules ? end : p->n_granules; g-- > first && quiet;) { /* the last is the last to be filled */
-        if (r->granules[g] == g || p->atom_of[g] == last)
-            continue;
-        last = p->atom_of[g];
-        quiet = s->atoms[last].mark != TCC_P_NEVER && tcc_p_is_quiet(p, &s->atoms[last], p->common);
+    for (size_t i = 0; i < p->atom_infos.len && quiet; i++) {
+        const struct tcc_patom_info *info = &p->atom_infos.data[i];
+        const tcc_patom *a = &s->atoms[i];
+        quiet = !info->moving || !(info->ctas >> cta & 1) ||
+                (a->mark != TCC_P_NEVER && tcc_p_is_quiet(p, a, p->common));
     }
     return quiet;
 }

@@ -30,18 +30,23 @@ static bool writes(const tcc_pspan *span)
 /* Whether no byte is in two ranges. */
 static bool are_apart(tcc_protocol *p, const tcc_prange *ranges, size_t n)
 {
-    bool apart = true;
+    enum { BITS = 64 };
+    uint64_t both = 0;
     if (!p->span_bytes)
-        p->span_bytes = TCC_NEW_ARRAY(p->scratch, uint8_t, (size_t)p->smem_bytes / 8 + 1);
-    uint8_t *taken = p->span_bytes;
+        p->span_bytes = TCC_NEW_ARRAY(p->scratch, uint64_t, (size_t)p->smem_bytes / BITS + 1);
+    uint64_t *taken = p->span_bytes;
     for (size_t i = 0; i < n; i++)
-        for (int64_t b = ranges[i].first; b < ranges[i].end; b++) {
-            apart = apart && !(taken[b / 8] >> b % 8 & 1);
-            taken[b / 8] |= (uint8_t)(1u << b % 8);
+        for (uint64_t b = (uint64_t)ranges[i].first, end = (uint64_t)ranges[i].end; b < end;) {
+            uint64_t next = (b / BITS + 1) * BITS, to = next < end ? next : end;
+            uint64_t bits = UINT64_MAX >> (BITS - (to - b)) << b % BITS;
+            both |= taken[b / BITS] & bits;
+            taken[b / BITS] |= bits;
+            b = to;
         }
     for (size_t i = 0; i < n; i++)
-        memset(taken + ranges[i].first / 8, 0, (size_t)((ranges[i].end - 1) / 8 - ranges[i].first / 8 + 1));
-    return apart;
+        for (int64_t w = ranges[i].first / BITS; w <= (ranges[i].end - 1) / BITS; w++)
+            taken[w] = 0;
+    return !both;
 }
 
 tcc_prange *tcc_p_room_for_ranges(tcc_protocol *p, size_t n)

@@ -98,7 +98,7 @@ static const tcc_attr_rule attr_rules[] = {
     {TCC_OP_nvvm_cp_async_wait, "pending", NULL, 0, INT32_MAX, 1},
     {TCC_OP_nvvm_mma, "a", "f16 bf16 tf32 f64 i8 u8 i4 u4 e4m3 e5m2", 0, 0, 0},
     {TCC_OP_nvvm_mma, "b", "f16 bf16 tf32 f64 i8 u8 i4 u4 e4m3 e5m2", 0, 0, 0},
-    {TCC_OP_nvvm_mma, "acc", "f32 f64 i32", 0, 0, 0},
+    {TCC_OP_nvvm_mma, "acc", "f32 f16 f64 i32", 0, 0, 0},
     {TCC_OP_nvvm_wmma_load, "shape", "m16n16k16 m32n8k16 m8n32k16", 0, 0, 0},
     {TCC_OP_nvvm_wmma_mma, "shape", "m16n16k16 m32n8k16 m8n32k16", 0, 0, 0},
     {TCC_OP_nvvm_wmma_store, "shape", "m16n16k16 m32n8k16 m8n32k16", 0, 0, 0},

@@ -771,27 +771,37 @@ static tcc_ptx_arg multiplied_of(tcc_lower *l, const tcc_value *v, tcc_scalar el
     return (tcc_ptx_arg){.list = tcc_lower_bitcast(l, words.list, words.n, l->types[TCC_f64], words.n / 2), .n = words.n / 2};
 }
 
+/* What D has, of registers. */
+static const LLVMValueRef *elements_of(tcc_lower *l, const tcc_op *op, const LLVMValueRef *registers, unsigned n)
+{
+    return op->results[0].type->elem == TCC_f16 ? tcc_lower_bitcast(l, registers, n, l->types[TCC_f16], 2 * n) : registers;
+}
+
 static void lower_mma(tcc_lower *l, const tcc_op *op)
 {
-    static const tcc_ptx_id rows_of[] = {[TCC_f32] = TCC_PTX_mma_f32, [TCC_f64] = TCC_PTX_mma_f64, [TCC_i32] = TCC_PTX_mma_s32};
+    static const tcc_ptx_id rows_of[] = {[TCC_f32] = TCC_PTX_mma_f32,
+                                         [TCC_f16] = TCC_PTX_mma_f16,
+                                         [TCC_f64] = TCC_PTX_mma_f64,
+                                         [TCC_i32] = TCC_PTX_mma_s32};
     const tcc_nvvm_mma_operands *o = TCC_VIEW(nvvm_mma, op);
     tcc_scalar types[3];
     const tcc_mma_sync *mma = tcc_mma_sync_of(op, types);
     const char *rows = tcc_arena_printf(l->arena, "%lld", (long long)mma->rows);
     const char *k = tcc_arena_printf(l->arena, "%lld", (long long)mma->k);
     unsigned n = (unsigned)(mma->m / mma->rows);
+    tcc_ptx_arg c = registers_of(l, o->c);
     tcc_ptx p;
     tcc_ptx_begin(&p, l->context, l->builder, l->arena);
     for (unsigned i = 0; i < n; i++)
         tcc_ptx_add(&p, tcc_ptx_info_get(rows_of[types[2]]),
-                    &(const tcc_ptx_mma_f32_args){.acc = share_of(words_of(l, o->c), i, n),
+                    &(const tcc_ptx_mma_f32_args){.acc = share_of(c, i, n),
                                                   .m = {.text = rows},
                                                   .k = {.text = k},
                                                   .ta = ptx_type(l, types[0]),
                                                   .tb = ptx_type(l, types[1]),
                                                   .a = share_of(multiplied_of(l, o->a, types[0]), i, n),
                                                   .b = multiplied_of(l, o->b, types[1])});
-    tcc_lower_set(l, &op->results[0], tcc_ptx_end(&p));
+    tcc_lower_set(l, &op->results[0], elements_of(l, op, tcc_ptx_end(&p), c.n));
 }
 
 static void lower_wmma(tcc_lower *l, const tcc_op *op)
@@ -812,10 +822,7 @@ static void lower_wmma(tcc_lower *l, const tcc_op *op)
                                              .types = {.text = types},
                                              .a = words_of(l, o->a),
                                              .b = words_of(l, o->b)});
-    const LLVMValueRef *outs = tcc_ptx_end(&p);
-    if (acc == TCC_f16)
-        outs = tcc_lower_bitcast(l, outs, c.n, l->types[TCC_f16], 2 * c.n);
-    tcc_lower_set(l, &op->results[0], outs);
+    tcc_lower_set(l, &op->results[0], elements_of(l, op, tcc_ptx_end(&p), c.n));
 }
 
 /* Where the coordinates of a copy to shared memory begin; of other ops none do. */

@@ -771,10 +771,11 @@ static tcc_ptx_arg multiplied_of(tcc_lower *l, const tcc_value *v, tcc_scalar el
     return (tcc_ptx_arg){.list = tcc_lower_bitcast(l, words.list, words.n, l->types[TCC_f64], words.n / 2), .n = words.n / 2};
 }
 
-/* What D has, of registers. */
+/* The elements of D; a register holds two that are f16. */
 static const LLVMValueRef *elements_of(tcc_lower *l, const tcc_op *op, const LLVMValueRef *registers, unsigned n)
 {
-    return op->results[0].type->elem == TCC_f16 ? tcc_lower_bitcast(l, registers, n, l->types[TCC_f16], 2 * n) : registers;
+    bool packed = op->results[0].type->elem == TCC_f16;
+    return packed ? tcc_lower_bitcast(l, registers, n, l->types[TCC_f16], 2 * n) : registers;
 }
 
 static void lower_mma(tcc_lower *l, const tcc_op *op)

@@ -100,6 +100,19 @@ static void print_args(tcc_str *out, const tcc_func *f, const tcc_func *definiti
     tcc_str_puts(out, "]");
 }
 
+/* Of the types that sums are added in the one with the fewest digits. */
+static tcc_scalar least_precise_sum(const tcc_contraction *c)
+{
+    static const unsigned char digits[TCC_SCALAR_COUNT] = {
+        [TCC_bf16] = 8, [TCC_f16] = 11, [TCC_f32] = 24, [TCC_i32] = 31, [TCC_f64] = 53};
+    tcc_scalar least = c->sums[0].op->results[0].type->elem;
+    for (size_t i = 1; i < c->n_sums; i++) {
+        tcc_scalar elem = c->sums[i].op->results[0].type->elem;
+        least = digits[elem] < digits[least] ? elem : least;
+    }
+    return least;
+}
+
 /* One multiply and one add for each term of the sums, and what they are added in. */
 static void print_sum(tcc_str *out, const tcc_func *f)
 {
@@ -112,7 +125,7 @@ static void print_sum(tcc_str *out, const tcc_func *f)
         tcc_str_puts(out, ",");
     }
     print_dim(out, c.k_extent);
-    tcc_str_printf(out, "],\"sum\":\"%s\"", tcc_scalar_name(c.sums[0].op->results[0].type->elem));
+    tcc_str_printf(out, "],\"sum\":\"%s\"", tcc_scalar_name(least_precise_sum(&c)));
 }
 
 /* Makes a JSON string of what was printed from `start` on. */

@@ -105,8 +105,8 @@ TCC_API const char *tcc_kernel_dim_name(const tcc_kernel *k, size_t i);
 /* Floating-point operations of one launch with these extents: two for each term of its sum; 0 if the
  * manifest does not contain it. */
 TCC_API double tcc_kernel_flops(const tcc_kernel *k, const int64_t *dims);
-/* The element type in which its sum accumulates: "f64", "f32", "f16", "bf16" or "i32"; NULL if the manifest does not
- * contain it. Borrowed. */
+/* The element type in which its sum accumulates, of several sums the least precise: "f64", "f32", "f16", "bf16" or
+ * "i32"; NULL if the manifest does not contain it. Borrowed. */
 TCC_API const char *tcc_kernel_sum_type(const tcc_kernel *k);
 /* Arguments: parameters as declared, then outputs. info NULL when out of range. Borrowed. */
 TCC_API size_t tcc_kernel_arg_count(const tcc_kernel *k);

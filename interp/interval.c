@@ -313,23 +313,31 @@ void tcc_intervals(const tcc_interval_row *row)
 
 /* ---- sums ------------------------------------------------------------------------------- */
 
-/* Each addition rounds, or cuts off, a partial sum whose magnitude is at most that of all terms:
- * gamma = 2 n u, with u half an ulp of the type, and twice that for what is cut off. Of f64 nothing is cut off: once
- * for the machine, once for this sum in doubles. */
+/* How often and by how much an addition changes the sum: once for each term, by half an ulp, and by as much again where
+ * it cuts off. Of f64 nothing is cut off: once for the machine, once for this sum in doubles. Sums
+ * in 16 bits are rounded to nearest, at most once for each term: by matrix instructions after four products or more. */
+typedef struct accumulation {
+    double unit, per_term, smallest, largest; /* unit: half an ulp of 1 */
+} accumulation;
+static const accumulation accumulations[TCC_SCALAR_COUNT] = {
+    [TCC_f64] = {0x1p-53, 2, 0x1p-1022, 0x1.fffffffffffffp1023},
+    [TCC_f32] = {0x1p-24, 2, 0x1p-126, 0x1.fffffep127},
+    [TCC_f16] = {0x1p-11, 1, 0x1p-24, 65504},
+    [TCC_bf16] = {0x1p-8, 1, 0x1p-126, 0x1.fep127},
+};
+
+/* Each time the partial sum is at most as large as all terms together. */
 void tcc_interval_of_sum(tcc_scalar elem, double n_terms, double magnitudes, double *low,
                          double *high)
 {
-    static const double units[TCC_SCALAR_COUNT] = {
-        [TCC_f64] = 0x1p-53, [TCC_f32] = 0x1p-24, [TCC_f16] = 0x1p-11, [TCC_bf16] = 0x1p-8};
-    static const double largest[TCC_SCALAR_COUNT] = {
-        [TCC_f64] = 0x1.fffffffffffffp1023, [TCC_f32] = 0x1.fffffep127, [TCC_f16] = 65504, [TCC_bf16] = 0x1.fep127};
     enum { FEW = 16 }; /* terms that an instruction adds beside the sum */
-    double gamma = 2 * units[elem] * (n_terms + FEW);
-    double error = n_terms > 0 ? gamma * magnitudes + n_terms * (elem == TCC_f64 ? wide : single).smallest : 0;
+    const accumulation *in = &accumulations[elem];
+    double gamma = in->unit * in->per_term * (n_terms + FEW);
+    double error = n_terms > 0 ? gamma * magnitudes + n_terms * in->smallest : 0;
     bool infinite = isinf(*low) && *low == *high; /* one of its terms is */
     if (isnan(*low) || infinite)
         return;
-    bool overflows = !(magnitudes + error <= largest[elem]);
+    bool overflows = !(magnitudes + error <= in->largest);
     *low = overflows ? anything.low : *low - error;
     *high = overflows ? anything.high : *high + error;
 }

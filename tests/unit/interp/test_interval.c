@@ -237,6 +237,35 @@ START_TEST(sums_are_inside)
 }
 END_TEST
 
+/* Sums in 16 bits, rounded after every `step` products, and what an error in them may not be taken for. */
+START_TEST(sums_in_16_bits_are_inside)
+{
+    enum { TERMS = 200 };
+    static const tcc_scalar elems[] = {TCC_f16, TCC_bf16};
+    tcc_scalar elem = elems[_i % 2];
+    state = (uint64_t)_i;
+    double scale = _i % 4 < 2 ? 1 : 0x1p-24; /* or denormal numbers */
+    for (size_t step = 1; step <= 16; step *= 2) {
+        double exact = 0, magnitudes = 0, sum = 0;
+        for (size_t i = 0; i < TERMS;) {
+            double part = 0;
+            for (size_t j = 0; j < step && i < TERMS; j++, i++) {
+                double term = (unit() * 2 - (_i % 8 < 4 ? 1 : 0)) * scale;
+                part += term;
+                magnitudes += fabs(term);
+            }
+            exact += part;
+            sum = tcc_round_float(sum + part, elem);
+        }
+        double low = exact, high = exact;
+        tcc_interval_of_sum(elem, TERMS, magnitudes, &low, &high);
+        ck_assert(sum >= low && sum <= high);
+        double limit = elem == TCC_f16 ? 0.11 : 0.85;
+        ck_assert_double_le(high - exact, limit * magnitudes + TERMS * 0x1p-24);
+    }
+}
+END_TEST
+
 START_TEST(sums_that_may_overflow_may_be_anything)
 {
     double low = 3, high = 3;
@@ -265,6 +294,7 @@ int main(void)
     tcase_add_loop_test(t, the_machines_results_are_inside, 0, 8);
     tcase_add_test(t, exact_operands_give_small_intervals);
     tcase_add_loop_test(t, sums_are_inside, 0, 40);
+    tcase_add_loop_test(t, sums_in_16_bits_are_inside, 0, 40);
     tcase_add_test(t, sums_that_may_overflow_may_be_anything);
     suite_add_tcase(s, t);
     return suite_exit_status(s);

@@ -101,8 +101,9 @@ static void draw_indices(drawing *d)
     p->swapped = chance(d, 20);
     p->sum_inlined = chance(d, 40);
     p->product = d->n_products > PRODUCTS_OF_ALL ? below(d, d->n_products) : !chance(d, 60);
-    if (program_has_warps(p) && (p->product == 2 || p->product == 3))
-        p->product = PRODUCT_OF_LANES; /* no sums of 16 bits */
+    int bits;
+    if (program_has_warps(p) && (p->product == 2 || p->product == 3) && !program_multiplies(p->target, p->product, &bits))
+        p->product = PRODUCT_OF_LANES; /* sums of 16 bits that the target lacks */
     for (int f = 0; f < 2; f++) {
         p->factors[f] = (tensor){.mask = masks[f]};
         settle(d, &p->factors[f]);

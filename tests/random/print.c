@@ -42,6 +42,8 @@ bool program_multiplies(const char *target, int product, int *bits)
         tcc_scalar_find(products[product].factors[i], strlen(products[product].factors[i]), &types[i]);
     *bits = (int)tcc_scalar_bits(types[0]);
     tcc_scalar sum = products[product].is_integer ? TCC_i32 : TCC_f32;
+    if (*products[product].sum)
+        tcc_scalar_find(products[product].sum + 1, strlen(products[product].sum + 1), &sum);
     for (; t; t = t->plain ? tcc_target_find(t->plain) : NULL)
         if (tcc_target_instr_for(t, TCC_INSTR_COUNT, types[0], types[1], sum) != TCC_INSTR_COUNT)
             return true;

@@ -143,8 +143,9 @@ int64_t tcc_warps_registers(const tcc_schedule *s, unsigned elem_bits)
         ((1 + s->more_a) * s->m / warps[0] * bytes[0] * copies_of(s, block, TCC_AS_A) +
          (1 + s->more_b) * s->n / warps[1] * bytes[1] * copies_of(s, block, TCC_AS_B)) * 8 /
         WORD_BITS / TCC_WARP_LANES;
-    int64_t sums = (1 + s->more_sums) * s->m * s->n / threads_of(s), words = elem_bits > WORD_BITS ? elem_bits / WORD_BITS : 1;
+    int64_t sums = (1 + s->more_sums) * s->m * s->n / threads_of(s) * elem_bits / WORD_BITS; /* two of 16 bits share one */
+    int64_t words = elem_bits > WORD_BITS ? elem_bits / WORD_BITS : 1;
     int64_t times = tcc_warps_hold_opaque(s) ? 1 : 2;
     int64_t in_words = s->instr == TCC_INSTR_FMA ? words : 1; /* of which ways[] counts one an element */
-    return sums * words + times * operands * in_words + OTHER_REGISTERS;
+    return sums + times * operands * in_words + OTHER_REGISTERS;
 }

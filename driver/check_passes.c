@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "driver/check_passes.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +14,8 @@
 enum {
     SHAPES_AFTER_PASS = 1, /* that a function which a pass changed is run on */
     ORDERS = 3,            /* of the machine, for what the last pass leaves */
-    ONE_IN = 3             /* changes is run in a sample */
+    ONE_IN = 6,            /* changes is run in a sample */
+    ONE_SHAPE_IN = 3       /* is enough there for what the last pass leaves */
 };
 
 /* Work (shapes.h) of one run: after a pass, and after the last. Other orders are tried as long as
@@ -346,7 +346,7 @@ static tcc_status finish_form(tcc_pass_check *c, kernel *k, const tcc_func *f)
     const char *pass = c->stages.data[c->stages.len - 1].pass;
     size_t orders = c->options.dims || c->options.sampled ? 1 : ORDERS;
     size_t n = k->shapes.n, first = c->options.sampled && n > 1 ? tcc_random(&c->draws, n) : 0;
-    unsigned runs = 0, enough = c->options.sampled ? (unsigned)(n + 1) / 2 : UINT_MAX, too_large = 0;
+    size_t runs = 0, enough = c->options.sampled ? (n + ONE_SHAPE_IN - 1) / ONE_SHAPE_IN : n * orders, too_large = 0;
     double work = 0;
     tcc_status status = TCC_OK;
     for (size_t order = 0; order < orders && !status; order++)

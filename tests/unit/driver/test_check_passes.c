@@ -264,7 +264,7 @@ static bool finds_what_is_undone(uint64_t seed, bool sampled)
 
 START_TEST(a_sample_of_changes_is_run)
 {
-    enum { SEEDS = 24, ONE_IN = 3 };
+    enum { SEEDS = 48, ONE_IN = 6 };
     unsigned n = 0, n_sampled = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         n += finds_what_is_undone(seed, false);

@@ -7,12 +7,12 @@
 #include <check.h>
 
 #ifdef TCC_SANITIZED /* slow; and they look at other things than what a test expects */
-enum { SUITE_EACH = 3 };
+enum { SUITE_EACH = 7 };
 #else
 enum { SUITE_EACH = 1 };
 #endif
 
-/* Adds a loop test of n rounds; with sanitizers one in three. */
+/* Adds a loop test of n rounds; with sanitizers one in seven. */
 static inline void suite_add_sampled(TCase *cases, const TTest *test, int n)
 {
     for (int i = 0; i < n; i += SUITE_EACH)

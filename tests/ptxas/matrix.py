@@ -5,14 +5,14 @@ usage: matrix.py BUILD [--jobs N] [--versions V,V]
 The versions are in the wheels nvidia-cuda-nvcc-cu12 and nvidia-cuda-nvcc. pip, as it is set up here,
 brings each once into BUILD/ptxas; one that it cannot bring is skipped, and the output says why.
 
-The oldest and the newest version assemble the PTX of the examples and the GPU tests for sm_90a, and the hand-written
-kernels; those between them share the entries of the former. All versions share the entries of the rest, so that
-each is assembled once: the further tiles of the examples, the same programs for sm_89, and what lit's tests left
-in BUILD/ptxas/ptx (tests/checked/tcc). None may be
-refused, none may get a warning (C75xx: products serialised or registers short), and none may spill
-more than SPILLS says. What passed once is not assembled again, nor is an entry that a version has had from another
-file, but for its name: many kernels have the same copies in front of them, and the same generic variants. Then
-sweep.py, with both ends.
+The oldest and the newest version assemble the PTX of the examples for sm_90a and the hand-written kernels; those
+between them share the entries of the former. The oldest, which complains of most, assembles the GPU tests for sm_90a,
+and the others share half of their entries. All versions share the entries of the rest, so that each is assembled once:
+the further tiles of the examples, the same programs for sm_89, and what lit's tests left in BUILD/ptxas/ptx
+(tests/checked/tcc). None may be refused, none may get a warning (C75xx: products serialised or registers short), and
+none may spill more than SPILLS says. What passed once is not assembled again, nor is an entry that a version has had
+from another file, but for its name: many kernels have the same copies in front of them, and the same generic variants.
+Then sweep.py, with both ends.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
@@ -193,6 +193,25 @@ class Ptx:
         return text if kept else None
 
 
+# The share of a version, by its place among those that know a file's PTX: its number, and of how many; None: nothing.
+
+
+def of_examples(place, last):
+    return (0, 1) if place in (0, last) else (place % (last - 1), last - 1)
+
+
+def of_tests(place, last):
+    return (place, 2 * last) if place else (0, 1)
+
+
+def of_ends(place, last):
+    return (0, 1) if place in (0, last) else None
+
+
+def of_once(place, last):
+    return place, last + 1
+
+
 def assemble(ptxas, version, name, ptx, passed):
     """(version, name, what is wrong, entries that spill)"""
     text = ptx.encode()
@@ -251,42 +270,39 @@ def main():
     def files(*patterns):
         return sorted(f for p in patterns for f in glob.glob(os.path.join(root, p)))
 
-    tiles = files("examples/*.tile", "examples/*/*.tile", "tests/gpu/*.tile")
+    examples = files("examples/*.tile", "examples/*/*.tile")
+    gpu_tests = files("tests/gpu/*.tile")
     by_hand = [f for f in files("tests/interp/*.tir", "tests/codegen/hopper_gemm.tir") if "gfx" not in f]
 
     def compiled(tool, sources, *options):
         return compile_all(args.build, tool, sources, home + "/made", args.jobs, options) if versions else []
 
-    examples = files("examples/*.tile", "examples/*/*.tile")
-    always = compiled("tcc", tiles, "--tiles=1")
+    always = compiled("tcc", examples, "--tiles=1")
+    tests = compiled("tcc", gpu_tests, "--tiles=1")
     ends = compiled("tcc-opt", by_hand)
     once = compiled("tcc", examples) + compiled("tcc", examples, "--target=sm_89")
-    once += compiled("tcc", tiles, "--tiles=1", "--target=sm_89")
+    once += compiled("tcc", gpu_tests, "--tiles=1", "--target=sm_89")
     once += [("lit: " + os.path.basename(f), f) for f in sorted(glob.glob(home + "/ptx/*.ptx"))]
-    failed = [name for name, path in always + ends + once if not path]
+    failed = [name for name, path in always + tests + ends + once if not path]
     for name in failed:
         print("FAIL: %s does not compile" % name)
 
     work, n_had, n_too_new = [], 0, 0
-    files_read = {path: Ptx(name, path) for name, path in always + ends + once if path}
-    had_by_ends = {key for _, path in always + ends if path for key in files_read[path].keys}
-    between = len(versions) - 2
-    for turn, (version, ptxas) in enumerate(versions):
-        is_between = 0 < turn <= between
-        had, had_once = set(), set(had_by_ends)
-        its = always if is_between else always + ends
-        for name, path in its + once:
-            takers = [v for v, _ in versions if path and files_read[path].version <= VERSIONS.get(v, IN_PATH)[1]]
-            if version not in takers:
-                n_too_new += bool(path)
-                continue
-            if (name, path) in once:
-                text = files_read[path].without(had_once, takers.index(version), len(takers))
-            else:
-                text = files_read[path].without(had, *((turn % between, between) if is_between else (0, 1)))
-            n_had += text is None
-            if text is not None:
-                work.append((ptxas, version, name, text, passed_folder))
+    files_read = {path: Ptx(name, path) for name, path in always + tests + ends + once if path}
+    had_by_oldest = {key for _, path in always + tests + ends if path for key in files_read[path].keys}
+    for version, ptxas in versions:
+        had, had_once = set(), set(had_by_oldest)
+        for files_of, share_of in ((always, of_examples), (tests, of_tests), (ends, of_ends), (once, of_once)):
+            for name, path in files_of:
+                takers = [v for v, _ in versions if path and files_read[path].version <= VERSIONS.get(v, IN_PATH)[1]]
+                if version not in takers:
+                    n_too_new += bool(path)
+                    continue
+                share = share_of(takers.index(version), len(takers) - 1)
+                text = share and files_read[path].without(had_once if share_of == of_once else had, *share)
+                n_had += text is None
+                if text is not None:
+                    work.append((ptxas, version, name, text, passed_folder))
     print("%d files have nothing for a ptxas that others have not, %d are of PTX newer than it" % (n_had, n_too_new))
     n_passed, n_failed, spilled = 0, len(failed), set()
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:

@@ -10,9 +10,10 @@
  * RDNA through buffer descriptors, and wants 16-byte aligned bases and row pitches. The second has
  * fewer requirements, and accesses tensors that are not operands of the product element by element.
  * TMA still wants the operands aligned: the variant is left out where that means that everything is.
- * On RDNA it copies operands of any pitch, 16 bytes at a time. Where rows may be unaligned, what TMA
- * copies can be operands that a step before has copied to aligned rows (pad-operands). The last
- * variant assumes nothing. Variants that can never be valid are left out.
+ * On RDNA it copies operands of any pitch, 16 bytes at a time. Where rows may be unaligned, what TMA or
+ * threads copy can be operands that a step before has copied to aligned rows (pad-operands), unless elements
+ * are words, which threads copy one by one. The last variant assumes nothing. Variants that can never be valid
+ * are left out.
  *
  * Requires a contraction. Preserves the body.
  */
@@ -184,11 +185,11 @@ static const tcc_way by_tma = {"tma", "TMA", is_aligned, assume_aligned, why_not
                      by_buffer = {"buffer",       "16-byte accesses", is_aligned,
                                   assume_aligned, why_not_buffer,     0, false, false},
                      by_threads = {"cp_async", "16-byte copies", is_aligned,
-                                   assume_aligned, why_not_by_threads, 0, false, false},
+                                   assume_aligned, why_not_by_threads, 0, true, false},
                      by_elements = {"cp_async_elements", "copies of elements", is_of_words,
                                     assume_words, why_not_words, 0, false, false},
                      vectors = {"vectors", "16-byte accesses", is_aligned,
-                                assume_aligned, why_not_vectors, 0, false, false},
+                                assume_aligned, why_not_vectors, 0, true, false},
                      elements = {"elements", "accesses of words", is_of_words,
                                  assume_words, why_not_words, 0, false, false},
                      unaligned = {"unaligned", "16-byte accesses", is_long,
@@ -283,21 +284,6 @@ static void assume_others(tcc_func *f, const tcc_contraction *c)
     }
 }
 
-/* Whether a way that wants aligned rows can copy all operands, and does better with a step that pads them. */
-static bool wants_padding(const tcc_contraction *c, const tcc_way *way)
-{
-    bool any = false;
-    for (size_t i = 0; i < c->n_operands; i++) {
-        const tcc_op *read = c->operands[i].read;
-        const tcc_type *t = tensor_of(read)->type;
-        const char *x = c->axes[c->operands[i].axis];
-        if (why_not_contiguous(&c->operands[i], x) || has_too_many_dimensions(read, x) || tcc_scalar_bits(t->elem) < 8)
-            return false;
-        any |= t->rank > 1 && (pitch_of(tensor_of(read)) || row_bits(t) % ACCESS_BITS);
-    }
-    return way->pads && any && (c->k_extent.name || c->k_extent.size);
-}
-
 /* Names the operands that a step before is to copy to aligned rows. */
 static void pad_operands(tcc_func *f, const tcc_contraction *c)
 {
@@ -340,6 +326,23 @@ static const char *why_not_all(const tcc_contraction *c, const tcc_way *way, con
             why = "its elements are not as wide as other operands'";
     }
     return why;
+}
+
+/* Whether the first way, which wants aligned rows, can copy all operands, and does better with a step that pads them. */
+static bool wants_padding(const tcc_func *f, const tcc_contraction *c, const tcc_copying *how)
+{
+    const tcc_op *culprit;
+    bool any = false, pipelines = how->generic && !why_not_all(c, how->generic, &culprit);
+    for (size_t i = 0; i < c->n_operands; i++) {
+        const tcc_op *read = c->operands[i].read;
+        const tcc_type *t = tensor_of(read)->type;
+        const char *x = c->axes[c->operands[i].axis];
+        if (why_not_contiguous(&c->operands[i], x) || has_too_many_dimensions(read, x) || tcc_scalar_bits(t->elem) < 8 ||
+            !tcc_target_converts(tcc_func_target(f), t->elem))
+            return false;
+        any |= t->rank > 1 && (pitch_of(tensor_of(read)) || row_bits(t) % ACCESS_BITS);
+    }
+    return how->first->pads && !pipelines && any && (c->k_extent.name || c->k_extent.size);
 }
 
 /* Which indices are merged, in all variants except the generic one, which is for all extents. */
@@ -582,7 +585,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     const char *why_not_first = why_not_all(&c, how->first, &culprit);
     const char *why = same ? why_not_first : why_not_all(&c, how->direct, &culprit);
     tcc_func *first = why_not_first ? NULL : f, *direct = NULL, *generic = f;
-    bool pads = wants_padding(&c, how->first);
+    bool pads = wants_padding(f, &c, how);
     if (!why || first || pads)
         generic = add_variant(ctx, f, "generic");
     if (pads)

@@ -154,6 +154,14 @@ static tcc_value *rows_left(tcc_nvvm_lowering *l, const chunks *c, int64_t furth
     return TCC_EMIT(&low->b, arith_select, low->i32, tcc_low_cmp(low, "gt", *room, zero), c->left, zero);
 }
 
+/* Whether chunks are inside or outside a row, which does not end within one: what follows it is anything. required:
+ * that rows are of whole chunks, which those of padded tensors need not be. */
+static bool are_whole(const tcc_units *u, const tcc_type *tensor, bool required)
+{
+    tcc_dim row = tensor->dims[tensor->rank - 1];
+    return u->elems == 1 || (required && !tensor->row_bytes) || (!row.name && row.size % u->elems == 0);
+}
+
 /* Whether the row this many further is in the tensor: left counts from its end. */
 static tcc_value *is_inside(tcc_lowering *low, const chunks *c, tcc_value *left, int64_t rows)
 {
@@ -261,7 +269,7 @@ void tcc_nvvm_copy_in_groups(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc
     if (!plan_tensor(l, copy, &c))
         return;
     tcc_low_require_alignment(low, tensor, c.of.bytes);
-    bool whole = tensor->type->rank > 1 || c.of.elems == 1; /* chunks of the tensor are inside or outside */
+    bool whole = are_whole(&c.of, tensor->type, tensor->type->rank > 1);
     if (!whole && tcc_scalar_bits(tensor->type->elem) < 8) {
         TCC_LOW_REFUSE(low, copy, "async.copy by threads of a row that may end in half a byte");
         return;
@@ -315,6 +323,24 @@ static tcc_value *cast_bits(tcc_lowering *low, const tcc_type *type, tcc_value *
     return v->type == type ? v : TCC_EMIT(&low->b, vec_bitcast, type, v);
 }
 
+/* Words of ones where a chunk is in its row, which has room for so many elements. */
+static tcc_value *ones_inside(tcc_lowering *low, const tcc_units *u, tcc_value *room)
+{
+    enum { WORD_BITS = 8 * WORD_BYTES };
+    tcc_value *words[CHUNK_BYTES / WORD_BYTES], *zero = tcc_low_c32(low, 0), *all = tcc_low_c32(low, -1);
+    tcc_value *inside = tcc_low_bin_const(low, TCC_OP_arith_min, room, u->elems);
+    inside = tcc_low_mul(low, inside, tcc_scalar_bits(u->elem));
+    int64_t n = u->bytes / WORD_BYTES;
+    for (int64_t w = 0; w < n; w++) {
+        tcc_value *outside = tcc_low_bin(low, TCC_OP_arith_sub, tcc_low_c32(low, (w + 1) * WORD_BITS), inside);
+        tcc_value *begins = tcc_low_cmp(low, "lt", outside, tcc_low_c32(low, WORD_BITS));
+        tcc_value *by = tcc_low_bin_const(low, TCC_OP_arith_max, outside, 0);
+        tcc_value *ones = tcc_low_bin(low, TCC_OP_arith_shr, all, by);
+        words[w] = TCC_EMIT(&low->b, arith_select, low->i32, begins, ones, zero);
+    }
+    return tcc_low_pack(low, TCC_i32, (size_t)n, words, n);
+}
+
 void tcc_nvvm_load_chunks(tcc_nvvm_lowering *l, tcc_op *load)
 {
     tcc_lowering *low = &l->low;
@@ -330,8 +356,12 @@ void tcc_nvvm_load_chunks(tcc_nvvm_lowering *l, tcc_op *load)
     size_t n = 0, most = (size_t)((u->rows + u->at_once - 1) / u->at_once * u->n_beside);
     tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, most), *offset = c.offset, *room;
     tcc_value **left = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, (size_t)u->n_beside);
-    for (int64_t p = 0; p < u->n_beside; p++)
+    tcc_value **ones = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, (size_t)u->n_beside);
+    bool whole = are_whole(u, load->operands[0]->type, true);
+    for (int64_t p = 0; p < u->n_beside; p++) {
         left[p] = rows_left(l, &c, p * u->beside, &room);
+        ones[p] = whole ? NULL : ones_inside(low, u, room);
+    }
     for (int64_t rows = 0; rows < u->rows; rows += u->at_once) {
         tcc_value *has = has_row(low, &c, rows);
         for (int64_t p = 0; p < u->n_beside; p++) {
@@ -342,6 +372,10 @@ void tcc_nvvm_load_chunks(tcc_nvvm_lowering *l, tcc_op *load)
                 tcc_attr_set_int(low->ir, &v->def->attrs, "align", u->bytes);
             if (p)
                 tcc_attr_set_int(low->ir, &v->def->attrs, "disp", p * u->beside * u->elems);
+            if (!whole) {
+                v = cast_bits(low, ones[p]->type, v);
+                v = TCC_EMIT(&low->b, arith_and, v->type, v, ones[p]);
+            }
             parts[n++] = cast_bits(low, held_as(low, u), v);
         }
         offset = tcc_low_bin(low, TCC_OP_arith_add, offset, c.step);

@@ -328,7 +328,8 @@ static const char *why_not_all(const tcc_contraction *c, const tcc_way *way, con
     return why;
 }
 
-/* Whether the first way, which wants aligned rows, can copy all operands, and does better with a step that pads them. */
+/* Whether the first way, which wants aligned rows, can copy all operands, and does better with a step that pads
+ * them. */
 static bool wants_padding(const tcc_func *f, const tcc_contraction *c, const tcc_copying *how)
 {
     const tcc_op *culprit;
@@ -337,8 +338,8 @@ static bool wants_padding(const tcc_func *f, const tcc_contraction *c, const tcc
         const tcc_op *read = c->operands[i].read;
         const tcc_type *t = tensor_of(read)->type;
         const char *x = c->axes[c->operands[i].axis];
-        if (why_not_contiguous(&c->operands[i], x) || has_too_many_dimensions(read, x) || tcc_scalar_bits(t->elem) < 8 ||
-            !tcc_target_converts(tcc_func_target(f), t->elem))
+        if (why_not_contiguous(&c->operands[i], x) || has_too_many_dimensions(read, x) ||
+            tcc_scalar_bits(t->elem) < 8 || !tcc_target_converts(tcc_func_target(f), t->elem))
             return false;
         any |= t->rank > 1 && (pitch_of(tensor_of(read)) || row_bits(t) % ACCESS_BITS);
     }

@@ -58,6 +58,7 @@ static const tcc_attr_rule attr_rules[] = {
     {TCC_OP_async_combine, "dim", NULL, 0, 1, 1},
     {TCC_OP_async_combine, "kind", "sum min max", 0, 0, 0},
     {TCC_OP_tile_store, "wide", "2 4 8 16", 0, 0, 0},
+    {TCC_OP_tile_store, "words", "4", 0, 0, 0},
     {TCC_OP_async_alloc, "swizzle", "0 32 64 128", 0, 0, 0},
     {TCC_OP_async_alloc, "contiguous", NULL, 0, 1, 1},
     {TCC_OP_async_alloc, "panel", "8 16 32 64", 0, 0, 0},

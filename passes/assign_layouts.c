@@ -225,10 +225,16 @@ static void assign_results(assigning *a, tcc_op *op)
 
 enum { STORED_BITS = 16 };
 
-/* Whether op stores elements of which lanes of matrix instructions hold too few neighbours for the widest access. */
+static bool is_in_words(const tcc_op *op)
+{
+    return tcc_attr_find(&op->attrs, "words");
+}
+
+/* Whether op stores elements of which lanes of matrix instructions hold too few neighbours for the widest access, or
+ * too short a part of a row for words. */
 static bool wants_rows(const tcc_op *op)
 {
-    return op->code == TCC_OP_tile_store && tcc_attr_find(&op->attrs, "wide") &&
+    return op->code == TCC_OP_tile_store && (tcc_attr_find(&op->attrs, "wide") || is_in_words(op)) &&
            tcc_scalar_bits(TCC_VIEW(tile_store, op)->tensor->type->elem) == STORED_BITS;
 }
 
@@ -237,9 +243,10 @@ static bool is_stored_in_rows(const assigning *a, const tcc_op *op)
     return wants_rows(op) && tcc_attr_find(&a->role->attrs, "beside");
 }
 
-static const tcc_type *in_rows(const assigning *a, const tcc_type *t)
+static const tcc_type *in_rows(const assigning *a, const tcc_op *store, const tcc_type *t)
 {
-    return tcc_hold_in_blocks(a->ir, t, a->role, TCC_AS_RESULT, TCC_FRAGMENT_rows8, false);
+    tcc_fragment_id id = is_in_words(store) ? TCC_FRAGMENT_rows2 : TCC_FRAGMENT_rows8;
+    return tcc_hold_in_blocks(a->ir, t, a->role, TCC_AS_RESULT, id, false);
 }
 
 /* Whether all that the role stores can be held so. */
@@ -252,7 +259,7 @@ static bool can_store_rows(const assigning *a)
             continue;
         const tcc_type *t = TCC_VIEW(tile_store, op)->a->type;
         const tcc_type *sum = t->layout ? NULL : a->hold(a->ir, t, a->role, TCC_AS_SUM);
-        all = sum && tcc_layout_fragment(sum) == TCC_FRAGMENT_mma_d && wants_rows(op) && in_rows(a, t);
+        all = sum && tcc_layout_fragment(sum) == TCC_FRAGMENT_mma_d && wants_rows(op) && in_rows(a, op, t);
         any = true;
     }
     return any && all;
@@ -288,7 +295,7 @@ static const tcc_type *wanted(assigning *a, const tcc_op *op, unsigned i)
     if (as != TCC_AS_RESULT)
         return a->hold(a->ir, t, a->role, as);
     if (is_stored_in_rows(a, op))
-        return in_rows(a, t);
+        return in_rows(a, op, t);
     bool sum = !tcc_is_loop(op) && t == a->hold(a->ir, t, a->role, TCC_AS_SUM);
     return sum ? a->hold(a->ir, t, a->role, TCC_AS_RESULT) : t;
 }

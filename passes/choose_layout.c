@@ -264,10 +264,10 @@ static bool is_read(const tcc_value *tensor)
 
 /* Whether op stores whole rows of results of mma.sync, for which lanes can exchange words: not where they would store
  * what others have read. */
-static bool stores_rows(const tcc_func *f, const tcc_schedule *s, const tcc_op *op, const tcc_value *tensor)
+static bool stores_rows(const tcc_schedule *s, const tcc_op *op, const tcc_value *tensor)
 {
-    return op->code == TCC_OP_tile_store && tcc_warps_sum(s) == TCC_FRAGMENT_mma_d && is_aligned(f, tensor, WIDE) &&
-           ends_with(tensor->type, WIDE) && contiguous_dim(op, tensor->type) == 1 && !is_read(tensor);
+    return op->code == TCC_OP_tile_store && tcc_warps_sum(s) == TCC_FRAGMENT_mma_d &&
+           contiguous_dim(op, tensor->type) == 1 && !is_read(tensor);
 }
 
 /* Lets an access of registers take several neighbours at a time, if they can be aligned: as many as a thread
@@ -288,10 +288,13 @@ static void widen(tcc_func *f, const tcc_schedule *s, tcc_op *op, const tcc_valu
             tcc_attr_set_int(f->ir, &op->attrs, "words", WORD);
         return;
     }
-    bool wide = tcc_target_can(target, TCC_CAN_wmma) || tcc_warps_hold_opaque(s) || stores_rows(f, s, op, tensor);
+    bool rows = stores_rows(s, op, tensor), aligned = is_aligned(f, tensor, WIDE) && ends_with(tensor->type, WIDE);
+    bool wide = tcc_target_can(target, TCC_CAN_wmma) || tcc_warps_hold_opaque(s) || (rows && aligned);
     int64_t bytes = wide ? WIDE : 2 * bits / 8;
     if (is_aligned(f, tensor, bytes) && (op->code != TCC_OP_tile_store || ends_with(tensor->type, bytes)))
         tcc_attr_set_int(f->ir, &op->attrs, wide ? "wide" : "pairs", wide ? WIDE : 1);
+    else if (rows && 2 * bits == 8 * WORD && !tensor->type->row_bytes)
+        tcc_attr_set_int(f->ir, &op->attrs, "words", WORD);
 }
 
 static int64_t staged_bytes(const tcc_op *store, const tcc_schedule *s)

@@ -598,7 +598,7 @@ static bool has_wide_stores(const epilogue *e)
     bool all = true;
     for (size_t i = 0; i < e->n_items; i++)
         all &= e->items[i].op->code != TCC_OP_tile_store ||
-               tcc_attr_find(&e->items[i].op->attrs, "wide") ||
+               tcc_attr_find(&e->items[i].op->attrs, "wide") || tcc_attr_find(&e->items[i].op->attrs, "words") ||
                tcc_attr_find(&e->items[i].op->attrs, "pairs");
     return all;
 }

@@ -7,6 +7,7 @@
 #include "passes/nvvm.h"
 
 enum { WIDE = 16, WORD_BYTES = 4 }; /* of the longest access of a thread, of a register */
+enum { LEAST_LANES = 8 }; /* that store neighbouring words: of fewer lanes, too many would be at ends */
 
 /* ---- what a thread holds ------------------------------------------------------------------- */
 
@@ -128,6 +129,15 @@ static int64_t neighbours_of_words(const tcc_access *a)
     return can && tcc_attr_find(&a->op->attrs, "words") ? step : 1;
 }
 
+/* So many lanes from each one on have neighbouring words of a row. */
+static int64_t lanes_in_row(const tcc_spread *held)
+{
+    int64_t n = 1;
+    while (n < held->n_lanes && tcc_digits_place(&held->lanes, n, 1) == 2 * n && !tcc_digits_place(&held->lanes, n, 0))
+        n *= 2;
+    return n;
+}
+
 /* Element (r, c) of the tile is at base + origin + (r + add[0]) * stride[0] + (c + add[1]) * stride[1], and is
  * inside the tensor while r + add[0] < room[0] and c + add[1] < room[1]. The thread's own column is in
  * origin and room already. */
@@ -171,13 +181,17 @@ static bool plan(tcc_lowering *low, tcc_access *a)
             a->origin = tcc_low_bin(low, TCC_OP_arith_add, a->origin,
                                     tcc_low_scaled(low, a->own[1], a->stride[1]));
     }
-    if (a->contiguous && step == 1 && of_words > 1) {
+    if (a->op->code == TCC_OP_tile_store) {
+        a->of_words = a->contiguous && step == 1 && of_words == 2 && lanes_in_row(held) >= LEAST_LANES;
+        a->step = a->of_words ? of_words : a->step;
+    } else if (a->contiguous && step == 1 && of_words > 1) {
         a->step = of_words;
         a->of_words = true;
         tcc_low_require(low, 3,
                         (tcc_attr[]){tcc_low_str(low, "align"), tcc_low_str(low, a->tensor->name),
                                      tcc_low_int(WORD_BYTES)});
-    } else if (a->contiguous && whole && step > 1) {
+    }
+    if (!a->of_words && a->contiguous && whole && step > 1) {
         a->step = step;
         tcc_low_require_groups(low, a->tensor, step * tcc_scalar_bits(t->elem) / 8);
     }
@@ -286,8 +300,64 @@ static tcc_value *load(tcc_lowering *low, const tcc_access *a, int64_t number)
     return v;
 }
 
+/* Stores a vec at an offset, a pair of elements as an aligned word. */
+static void store_at(tcc_lowering *low, const tcc_access *a, tcc_value *offset, int64_t disp, tcc_value *when,
+                     tcc_value *v)
+{
+    tcc_op *op = TCC_EMIT_V(&low->b, nvvm_st_global, a->base, offset, when, v);
+    if (v->type->dims[0].size > 1)
+        tcc_attr_set_int(low->ir, &op->attrs, "align", WORD_BYTES);
+    if (disp)
+        tcc_attr_set_int(low->ir, &op->attrs, "disp", disp);
+}
+
+/* 1 where a pair of elements begins in the middle of a word. */
+static tcc_value *phase_of(tcc_lowering *low, const tcc_access *a, const spot *s)
+{
+    tcc_value *base = TCC_EMIT(&low->b, nvvm_phase, low->i32, a->base);
+    base = tcc_low_div(low, base, tcc_scalar_bits(a->tensor->type->elem) / 8);
+    tcc_value *from_base = tcc_low_cast(low, low->i32, tcc_low_bin_const(low, TCC_OP_arith_and, s->offset, 1));
+    from_base = tcc_low_bin_const(low, TCC_OP_arith_xor, from_base, s->disp & 1);
+    return tcc_low_bin_const(low, TCC_OP_arith_and, tcc_low_bin(low, TCC_OP_arith_xor, base, from_base), 1);
+}
+
+/* A lane's two elements as a word, or the second one and the next lane's first where that is one. What is left at both
+ * ends of the row, or of what lanes have of it, is stored by itself. */
+static void store_word(tcc_lowering *low, const tcc_access *a, int64_t number, tcc_value *v)
+{
+    spot s = spot_of(low, a, number);
+    tcc_scalar elem = a->tensor->type->elem;
+    const tcc_type *bits = tcc_low_vec(low, TCC_i32, 1), *pair = tcc_low_vec(low, elem, 2);
+    tcc_value *lane = low->vendor->lane(low), *one = tcc_low_c32(low, 1), *none = tcc_low_c32(low, 0);
+    int64_t lanes = lanes_in_row(&a->held.spread);
+    tcc_value *in_row = tcc_low_rem(low, lane, lanes);
+    tcc_value *left = tcc_low_add(low, a->room[1], -a->add[1] - tcc_digits_place(&a->held.spread.registers, number, 1));
+    tcc_value *behind = tcc_low_add(low, left, -1);
+    tcc_value *is_last = tcc_low_cmp(low, "eq", in_row, tcc_low_c32(low, lanes - 1));
+    tcc_value *own = tcc_low_bin(low, TCC_OP_arith_min, behind, one);
+    behind = TCC_EMIT(&low->b, arith_select, low->i32, is_last, own, behind);
+    tcc_value *most = TCC_EMIT(&low->b, arith_select, low->i32, tcc_low_cmp(low, "eq", in_row, none), none, one);
+    tcc_value *phase = phase_of(low, a, &s);
+    tcc_value *word = tcc_low_extract(low, TCC_EMIT(&low->b, vec_bitcast, bits, v), 0);
+    tcc_value *next = from_lane(low, word, tcc_low_add(low, lane, 1));
+    word = TCC_EMIT(&low->b, nvvm_shf, low->i32, word, next, tcc_low_mul(low, phase, tcc_scalar_bits(elem)));
+    tcc_value *both = TCC_EMIT(&low->b, vec_bitcast, pair, tcc_low_pack(low, TCC_i32, 1, &word, 1));
+    tcc_value *whole = tcc_low_bin(low, TCC_OP_arith_and, s.inside, tcc_low_cmp(low, "gt", behind, phase));
+    tcc_value *any = tcc_low_bin(low, TCC_OP_arith_and, s.inside, tcc_low_cmp(low, "gt", left, phase));
+    tcc_value *first = tcc_low_bin(low, TCC_OP_arith_and, s.inside, tcc_low_cmp(low, "gt", phase, most));
+    tcc_value *offset = tcc_low_bin(low, TCC_OP_arith_add, s.offset, tcc_low_cast(low, low->i64, phase));
+    store_at(low, a, offset, s.disp, whole, both);
+    tcc_value *alone = tcc_low_bin(low, TCC_OP_arith_xor, any, whole);
+    store_at(low, a, offset, s.disp, alone, tcc_low_slice(low, both, 0, 1));
+    store_at(low, a, offset, s.disp - 1, first, tcc_low_slice(low, v, 0, 1));
+}
+
 static void store(tcc_lowering *low, const tcc_access *a, int64_t number, tcc_value *v)
 {
+    if (a->of_words) {
+        store_word(low, a, number, tcc_low_stored(low, a, number, v));
+        return;
+    }
     spot s = spot_of(low, a, number);
     tcc_op *op = TCC_EMIT_V(&low->b, nvvm_st_global, a->base, s.offset, s.inside,
                             tcc_low_stored(low, a, number, v));

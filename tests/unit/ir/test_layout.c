@@ -144,6 +144,7 @@ START_TEST(equal_maps)
 END_TEST
 
 /* Lanes trade two bits of a register's number for the two of theirs that tell columns; elements of a word stay together. */
+static const tcc_fragment_id stored_as[] = {TCC_FRAGMENT_rows8, TCC_FRAGMENT_rows2};
 START_TEST(lanes_trade_words)
 {
     static const tcc_repeat of_sums[] = {{1, TCC_IN_REGISTERS, 4}, {1, TCC_IN_WARPS, 2}}, of_rows[] = {{1, TCC_IN_WARPS, 2}};
@@ -153,7 +154,7 @@ START_TEST(lanes_trade_words)
     const tcc_type *tile = tcc_type_sized(ir, TCC_KIND_tile, TCC_f16, 2, sizes);
     tcc_spread from, to;
     ck_assert(tcc_layout_spread(tcc_layout_repeated(ir, tile, TCC_FRAGMENT_mma_d, 2, of_sums), &from));
-    ck_assert(tcc_layout_spread(tcc_layout_repeated(ir, tile, TCC_FRAGMENT_rows8, 1, of_rows), &to));
+    ck_assert(tcc_layout_spread(tcc_layout_repeated(ir, tile, stored_as[_i], 1, of_rows), &to));
     tcc_lane_swaps swaps;
     const int64_t *source = tcc_swaps_in_warp(arena, &from, &to, 16, &swaps);
     ck_assert_ptr_nonnull(source);

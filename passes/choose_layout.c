@@ -270,6 +270,15 @@ static bool stores_rows(const tcc_schedule *s, const tcc_op *op, const tcc_value
            contiguous_dim(op, tensor->type) == 1 && !is_read(tensor);
 }
 
+/* Whether operands are copied element by element: then results may be, too. */
+static bool copies_elements(const tcc_func *f)
+{
+    bool any = false;
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
+        any |= op->code == TCC_OP_tile_load && !strcmp(tcc_attr_str(&op->attrs, "copy", ""), "predicated");
+    return any;
+}
+
 /* Lets an access of registers take several neighbours at a time, if they can be aligned: as many as a thread
  * holds in a row. */
 static void widen(tcc_func *f, const tcc_schedule *s, tcc_op *op, const tcc_value *tensor)
@@ -293,7 +302,7 @@ static void widen(tcc_func *f, const tcc_schedule *s, tcc_op *op, const tcc_valu
     int64_t bytes = wide ? WIDE : 2 * bits / 8;
     if (is_aligned(f, tensor, bytes) && (op->code != TCC_OP_tile_store || ends_with(tensor->type, bytes)))
         tcc_attr_set_int(f->ir, &op->attrs, wide ? "wide" : "pairs", wide ? WIDE : 1);
-    else if (rows && 2 * bits == 8 * WORD && !tensor->type->row_bytes)
+    else if (rows && 2 * bits == 8 * WORD && !tensor->type->row_bytes && !copies_elements(f))
         tcc_attr_set_int(f->ir, &op->attrs, "words", WORD);
 }
 

@@ -24,6 +24,12 @@ COLOURS = {
     "wait": "#9c9c9c",
     "wait for a stage": "#d1605e",
 }
+STYLE = """
+.back { fill: #ffffff } .text { fill: #24292f } .soft { fill: #57606a } .grid { stroke: #d8dee4 } .inside { fill: #24292f }
+@media (prefers-color-scheme: dark) {
+.back { fill: #0d1117 } .text { fill: #e6edf3 } .soft { fill: #9da7b3 } .grid { stroke: #30363d }
+}
+"""
 LEGENDS = [
     ("transfer", "transfer"),
     ("fill", "stage being filled"),
@@ -79,8 +85,8 @@ def rectangle(x, y, width, height, colour, title):
     )
 
 
-def text(x, y, words, more=""):
-    return f'<text x="{x:.1f}" y="{y:.1f}"{more}>{html.escape(words)}</text>'
+def text(x, y, words, style="text", anchor="start"):
+    return f'<text class="{style}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{html.escape(words)}</text>'
 
 
 def draw_row(y, name, slices, scale):
@@ -92,15 +98,15 @@ def draw_row(y, name, slices, scale):
         inner = 6 if event["cat"] == "wait" else 0
         yield rectangle(x, y + inner, width, ROW - 2 * inner, colour_of(event), title)
         if event["cat"] in ("fill", "use") and width > 7 * len(event["name"]):
-            yield text(x + width / 2, y + ROW / 2 + 4, event["name"], ' text-anchor="middle"')
+            yield text(x + width / 2, y + ROW / 2 + 4, event["name"], "inside", "middle")
 
 
 def draw_axis(y, cycles, scale):
     step = next(s for s in (100, 200, 500, 1000, 2000, 5000, 10**4, 10**5, 10**6) if cycles / s <= 16)
     for at in range(0, cycles + 1, step):
         x = LABEL + at * scale
-        yield f'<line x1="{x:.1f}" y1="{MARGIN}" x2="{x:.1f}" y2="{y}" stroke="#d8d8d8"/>'
-        yield text(x, y + 15, str(at), ' text-anchor="middle" fill="#555"')
+        yield f'<line class="grid" x1="{x:.1f}" y1="{MARGIN}" x2="{x:.1f}" y2="{y}"/>'
+        yield text(x, y + 15, str(at), "soft", "middle")
 
 
 def draw_legend(y):
@@ -121,7 +127,7 @@ def draw(trace):
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         f'font-family="sans-serif" font-size="12">'
     )
-    yield f'<rect width="{width}" height="{height}" fill="white"/>'
+    yield f'<style>{STYLE}</style><rect class="back" width="{width}" height="{height}" rx="6"/>'
     yield from draw_axis(bottom, cycles, scale)
     for i, (name, slices) in enumerate(rows):
         yield from draw_row(MARGIN + i * (ROW + GAP), name, slices, scale)

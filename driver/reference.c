@@ -103,6 +103,10 @@ static bool check_rows(const request *r, const tcc_kernel_desc *k, tcc_diag *dia
 
 static tcc_status interpret(const request *r, const tcc_kernel_desc *k, tcc_arena *arena)
 {
+    jmp_buf oom;
+    if (setjmp(oom))
+        return TCC_ERR_MEMORY;
+    tcc_arena_set_oom(arena, &oom);
     const char *text = k->reference;
     tcc_diag diag = tcc_context_diag(r->ctx, "<reference>", text, strlen(text));
     tcc_ir *ir = tcc_ir_parse(arena, text, strlen(text), &diag);
@@ -134,10 +138,6 @@ static tcc_status run(const request *r, tcc_arena *arena)
     const tcc_kernel_desc *k = find_kernel(m, r->kernel, &diag);
     if (!k || !check_rows(r, k, &diag))
         return TCC_ERR_ARGUMENT;
-    jmp_buf oom;
-    if (setjmp(oom))
-        return TCC_ERR_MEMORY;
-    tcc_arena_set_oom(arena, &oom);
     return interpret(r, k, arena);
 }
 

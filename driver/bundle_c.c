@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "driver/bundle.h"
+#include "driver/c_names.h"
 #include "driver/module.h"
 #include "runtime/bundle.h"
 #include "support/arena.h"
@@ -15,29 +16,6 @@
 extern const char tcc_runtime_text[]; /* cmake/amalgamate.py */
 
 enum { LINE_BYTES = 100 };
-
-/* What no function or parameter may be called: keywords of C and C++, names of types in what the header declares, and
- * macros that are common. */
-static const char *const taken[] = {
-    "alignas", "alignof", "and", "and_eq", "asm", "atomic_cancel", "auto", "bitand", "bitor", "bool", "break", "case",
-    "catch", "char", "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl",
-    "concept", "const", "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default",
-    "delete", "do", "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for",
-    "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq",
-    "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires",
-    "restrict", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch",
-    "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "typeof",
-    "typeof_unqual", "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
-    "EOF", "I", "INFINITY", "NAN", "NULL", "args", "complex", "dims", "errno", "i386", "int32_t", "int64_t",
-    "linux", "main", "size_t", "stderr", "stdin", "stdout", "stream", "uint64_t", "unix"};
-
-static bool is_taken(const char *name)
-{
-    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
-        if (!strcmp(taken[i], name))
-            return true;
-    return !strncmp(name, "tcc_", 4) || !strncmp(name, "__", 2) || (name[0] == '_' && isupper((unsigned char)name[1]));
-}
 
 typedef struct writer {
     tcc_arena *arena;
@@ -111,9 +89,9 @@ static tcc_status choose_functions(writer *w)
     for (size_t i = 0; i < n; i++) {
         const char *kernel = tcc_kernel_name(tcc_program_kernel_at(w->program, i));
         const char *name = !strcmp(kernel, w->stem) ? kernel : below(w, w->stem, kernel);
-        if (is_taken(name))
-            REFUSE(w, "kernel '%s' would be the function '%s', which C does not allow: give the file or the "
-                   "kernel another name", kernel, name);
+        if (tcc_c_reserves(name) || tcc_c_has_function(name))
+            REFUSE(w, "kernel '%s' would be the function '%s', which %s: give the file or the kernel another name",
+                   kernel, name, tcc_c_reserves(name) ? "C does not allow" : "the C library has");
         w->functions[i] = name;
         tcc_status status = check_function(w, i, name);
         if (!status)
@@ -134,7 +112,7 @@ static const char *parameter(const tcc_kernel *k, size_t i)
 /* Whether parameter i may be called `name`: names[0] to names[i - 1] are chosen. */
 static bool is_free(const tcc_kernel *k, const char **names, size_t i, size_t n, const char *name)
 {
-    bool is_free = !is_taken(name);
+    bool is_free = !tcc_c_reserves(name);
     for (size_t j = 0; j < n && is_free; j++)
         is_free = j == i || strcmp(name, j < i ? names[j] : parameter(k, j));
     return is_free;

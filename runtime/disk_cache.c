@@ -138,7 +138,7 @@ tcc_disk_found tcc_disk_cache_get(const char *folder, tcc_bytes key, char **data
 {
     char *path = path_of(folder, key), *bytes = NULL;
     size_t n = 0;
-    int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    int file = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
     if (file >= 0)
         bytes = read_all(file, &n);
     tcc_disk_found found = bytes ? look(bytes, n, key, data, size) : TCC_DISK_MISS;

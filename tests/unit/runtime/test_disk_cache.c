@@ -122,6 +122,19 @@ static void note_path(const char *path)
     snprintf(first_path, sizeof first_path, "%s", path);
 }
 
+/* A pipe that nobody writes is neither waited for nor kept. */
+START_TEST(what_is_no_file_is_replaced)
+{
+    ck_assert(put("key", "data"));
+    each_file(note_path);
+    each_file(remove_file);
+    ck_assert_int_eq(mkfifo(first_path, 0600), 0);
+    check_get("key", NULL);
+    ck_assert(put("key", "data"));
+    check_get("key", "data");
+}
+END_TEST
+
 /* The hash is in the name: another key's entry there is not this one's. */
 START_TEST(a_key_with_the_same_hash_is_another)
 {
@@ -324,6 +337,7 @@ int main(void)
     tcase_add_test(tcase, what_is_kept_is_found);
     tcase_add_test(tcase, folders_are_made);
     tcase_add_test(tcase, a_damaged_entry_is_dropped);
+    tcase_add_test(tcase, what_is_no_file_is_replaced);
     tcase_add_test(tcase, a_key_with_the_same_hash_is_another);
     tcase_add_test(tcase, what_was_not_used_for_the_longest_goes_first);
     tcase_add_test(tcase, what_nobody_will_finish_is_removed);

@@ -83,8 +83,9 @@ dist()
     tree=dist/$archive_name
     rm -rf "$tree"
     cmake --install "build-release$cross" --prefix "$tree" >/dev/null
-    cp -R README.md LICENSE CHANGELOG.md docs examples "$tree/"
-    mkdir "$tree/tests"
+    cp -R README.md LICENSE CHANGELOG.md examples "$tree/"
+    mkdir "$tree/docs" "$tree/tests"
+    cp docs/*.md docs/*.svg docs/timeline.py "$tree/docs/" # not what generates them
     cp -R tests/gpu tests/interp "$tree/tests/"
     python3 tests/docs/links.py --cut "$tree" # to sources, which it does not have
 

@@ -34,7 +34,7 @@ int main(int argc, char **argv)
     if (argc > 1 && !strcmp(argv[1], "merge"))
         return merge_main(argc - 1, argv + 1);
     if (!options_parse(argc, argv, NULL, &o, why, sizeof why)) {
-        fprintf(stderr, "tcc-run: %s\ntry tcc-run --help\n", why);
+        fprintf(stderr, "tcc-run: %s\nTry 'tcc-run --help'.\n", why);
         return EXIT_USAGE;
     }
     if (o.help)

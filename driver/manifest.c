@@ -13,6 +13,7 @@
 #include "support/expr.h"
 #include "support/json.h"
 #include "support/manifest.h"
+#include "support/text.h"
 
 enum { COMMENT_WIDTH = 100 };
 
@@ -468,15 +469,36 @@ void tcc_manifest_print(tcc_str *out, const tcc_ir *ir, const char *file,
     tcc_str_puts(out, "]}");
 }
 
+/* JSON in ASCII: NVIDIA's assemblers accept nothing else, even in comments. */
+static void print_ascii(tcc_str *out, const char *json)
+{
+    for (size_t n = strlen(json), len; n; json += len, n -= len) {
+        size_t valid = tcc_utf8_length(json, n);
+        uint32_t c = valid ? tcc_utf8_decode(json, valid) : 0xfffd;
+        len = valid ? valid : 1;
+        if (c < 0x80)
+            tcc_str_append(out, json, 1);
+        else if (c < 0x10000)
+            tcc_str_printf(out, "\\u%04x", c);
+        else
+            tcc_str_printf(out, "\\u%04x\\u%04x", 0xd800 + ((c - 0x10000) >> 10), 0xdc00 + (c & 0x3ff));
+    }
+}
+
 void tcc_manifest_comment(tcc_str *out, const char *json)
 {
+    tcc_str ascii = {0};
+    print_ascii(&ascii, json);
+    const char *text = tcc_str_text(&ascii);
     tcc_str_printf(out, "// tcc-manifest %d\n", TCC_MANIFEST_VERSION);
-    for (size_t n = strlen(json); n;) {
+    for (size_t n = strlen(text); n;) {
         size_t part = n < COMMENT_WIDTH ? n : COMMENT_WIDTH;
         tcc_str_puts(out, "//! ");
-        tcc_str_append(out, json, part);
+        tcc_str_append(out, text, part);
         tcc_str_puts(out, "\n");
-        json += part;
+        text += part;
         n -= part;
     }
+    out->failed |= ascii.failed;
+    tcc_str_free(&ascii);
 }

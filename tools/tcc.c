@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <tcc/tcc_bundle.h>
 
@@ -266,8 +267,18 @@ static bool is_packed(const arguments *a)
     return a->emit >= EMIT_BUNDLE;
 }
 
+/* Whether both names lead to one file with contents, not to a terminal or to /dev/null. */
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+    return !stat(a, &of_a) && !stat(b, &of_b) && S_ISREG(of_a.st_mode) && of_a.st_dev == of_b.st_dev &&
+           of_a.st_ino == of_b.st_ino;
+}
+
 static void check_kind(const arguments *a)
 {
+    if (is_same_file(a->input, a->output))
+        bad_usage("-o %s: would replace the input file", a->output);
     if (a->n_targets > 1 && !is_packed(a))
         bad_usage("--target: a file of the kind %s is for one target; code for several goes into a bundle (-o "
                   "FILE.tccb) "

@@ -277,7 +277,7 @@ static bool is_same_file(const char *a, const char *b)
 
 static void check_kind(const arguments *a)
 {
-    if (is_same_file(a->input, a->output))
+    if (strcmp(a->input, "-") && is_same_file(a->input, a->output))
         bad_usage("-o %s: would replace the input file", a->output);
     if (a->n_targets > 1 && !is_packed(a))
         bad_usage("--target: a file of the kind %s is for one target; code for several goes into a bundle (-o "

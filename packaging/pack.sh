@@ -71,7 +71,7 @@ source_archive() # [FOLDER]
         [ -z "$(git status --porcelain)" ] || echo "dev: what is not committed is left out" >&2
         git archive HEAD | tar -xf - -C "$tmp/tcc-$version"
     else
-        tar --exclude='./build*' --exclude=./dist -cf - . | tar -xf - -C "$tmp/tcc-$version"
+        tar --exclude='./build*' --exclude=./dist --exclude="./$out" -cf - . | tar -xf - -C "$tmp/tcc-$version"
     fi
     pack "$tmp" "tcc-$version" | xz "-${TCC_XZ_PRESET-9e}" >"$out/tcc-$version.tar.xz"
     echo "$out/tcc-$version.tar.xz: $(wc -c <"$out/tcc-$version.tar.xz") bytes"

@@ -87,7 +87,7 @@ static void check_same(const tcc_module *mod, const tcc_module *whole)
 #ifdef TCC_SANITIZED
 enum { EACH_OF_THE_FIRST = 8 }; /* compilations are several times as slow */
 #else
-enum { EACH_OF_THE_FIRST = 32 };
+enum { EACH_OF_THE_FIRST = 12 };
 #endif
 
 /* Fails the first allocation, the second, and so on until there is none left to fail, at growing distances. */

@@ -44,32 +44,18 @@ tcc_ptable *tcc_ptable_create(tcc_arena *arena)
     return t;
 }
 
-static uint64_t mix(uint64_t h, uint64_t word)
-{
-    h = (h ^ word) * UINT64_C(0xff51afd7ed558ccd);
-    return h ^ h >> 32;
-}
-
-/* Four words at a time: each waits for its own multiplications alone. */
 uint64_t tcc_p_hash(const void *bytes, size_t n)
 {
-    const uint8_t *at = bytes;
-    uint64_t h = UINT64_C(0x9e3779b97f4a7c15) ^ n, words[4], a = 1, b = 2, c = 3, d = 4;
-    const uint8_t *blocks_end = at + n / sizeof words * sizeof words;
-    for (; at < blocks_end; at += sizeof words) {
-        memcpy(words, at, sizeof words);
-        a = mix(a, words[0]);
-        b = mix(b, words[1]);
-        c = mix(c, words[2]);
-        d = mix(d, words[3]);
-    }
-    h = mix(mix(mix(mix(h, a), b), c), d);
-    for (n %= sizeof words; n >= 8; n -= 8, at += 8) {
-        memcpy(words, at, 8);
-        h = mix(h, words[0]);
+    const uint8_t *b = bytes;
+    uint64_t h = UINT64_C(0x9e3779b97f4a7c15) ^ n;
+    for (; n >= 8; n -= 8, b += 8) {
+        uint64_t w;
+        memcpy(&w, b, 8);
+        h = (h ^ w) * UINT64_C(0xff51afd7ed558ccd);
+        h ^= h >> 32;
     }
     for (size_t i = 0; i < n; i++)
-        h = (h ^ at[i]) * UINT64_C(0x100000001b3);
+        h = (h ^ b[i]) * UINT64_C(0x100000001b3);
     return h ^ h >> 29;
 }
 

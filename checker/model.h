@@ -878,7 +878,7 @@ typedef struct tcc_pterm {
 
 typedef struct tcc_pplace {
     uint32_t map, rank, n_terms; /* rank 0: nothing is known */
-    int64_t from, length[TCC_P_RANK];
+    int64_t from[TCC_P_RANK], length[TCC_P_RANK];
     tcc_pterm terms[TCC_P_TERMS];
 } tcc_pplace;
 

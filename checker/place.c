@@ -1,7 +1,7 @@
 /* place: where in a tensor an access is, as ranges along its dimensions.
  *
  * Of a copy those are its coordinates and its box. What threads access has an index of elements,
- * which is taken apart into coordinates: of (a + b) * N + c, with rows of N elements, a + b and c.
+ * which is taken apart into coordinates: of (a + b) * N + N + c, with rows of N elements, a + b + 1 and c.
  * Along a dimension one number may be a symbol, which another access must have, too, if anything is
  * to be known; the others are lists of a number a lane, of which there are a least and a greatest.
  *
@@ -87,18 +87,44 @@ static bool is_stride(const factors *f, const tcc_attr *stride)
     return named == f->n && constant == f->constant;
 }
 
+/* The dimension, other than the first, whose stride some factors are; 0 for none. */
+static unsigned strided_dim(const finder *d, const factors *f)
+{
+    unsigned dim = 0;
+    for (unsigned k = 1; k < d->place->rank; k++)
+        if (is_stride(f, &d->strides[k - 1]))
+            dim = k;
+    return dim;
+}
+
 static bool add_term(const finder *d, const tcc_value *v, const factors *f)
 {
     tcc_pplace *place = d->place;
-    unsigned dim = 0;
     bool one = !f->n && f->constant == 1;
-    for (unsigned k = 1; !one && k < place->rank; k++)
-        if (is_stride(f, &d->strides[k - 1]))
-            dim = k;
+    unsigned dim = one ? 0 : strided_dim(d, f);
     if ((!one && !dim) || place->n_terms == TCC_P_TERMS)
         return false;
     place->terms[place->n_terms++] = (tcc_pterm){.dim = dim, .value = v};
     return true;
+}
+
+static const tcc_value *uncast(const tcc_value *v)
+{
+    while (v->def && v->def->code == TCC_OP_arith_cast)
+        v = v->def->operands[0];
+    return v;
+}
+
+/* Whether v, an extent, times the factors is a stride: then it is one further along a dimension. */
+static bool add_stride(const finder *d, const tcc_value *v, factors f)
+{
+    const char *name = dim_name(d->p, uncast(v));
+    if (!name || f.n == TCC_P_RANK)
+        return false;
+    f.dims[f.n++] = name;
+    unsigned dim = strided_dim(d, &f);
+    d->place->from[dim] += dim ? 1 : 0;
+    return dim;
 }
 
 /* Takes an index apart. */
@@ -109,6 +135,8 @@ static bool find_terms(const finder *d, const tcc_value *v, factors f, unsigned 
     int64_t c;
     if (depth > MAX_DEPTH)
         return false;
+    if (add_stride(d, v, f))
+        return true;
     if (op && op->code == TCC_OP_arith_cast &&
         tcc_scalar_widens(op->operands[0]->type->elem, v->type->elem))
         return find_terms(d, op->operands[0], f, depth + 1);
@@ -116,9 +144,7 @@ static bool find_terms(const finder *d, const tcc_value *v, factors f, unsigned 
         return find_terms(d, op->operands[0], f, depth + 1) &&
                find_terms(d, op->operands[1], f, depth + 1);
     for (unsigned i = 0; op && op->code == TCC_OP_arith_mul && i < 2; i++) {
-        const tcc_value *by = op->operands[i];
-        while (by->def && by->def->code == TCC_OP_arith_cast)
-            by = by->def->operands[0];
+        const tcc_value *by = uncast(op->operands[i]);
         factors more = f;
         const char *name = dim_name(d->p, by);
         if (name && f.n < TCC_P_RANK)
@@ -127,10 +153,10 @@ static bool find_terms(const finder *d, const tcc_value *v, factors f, unsigned 
             more.constant *= c;
         else
             continue;
-        size_t n = d->place->n_terms;
+        tcc_pplace before = *d->place;
         if (find_terms(d, op->operands[!i], more, depth + 1))
             return true;
-        d->place->n_terms = n; /* what is multiplied is itself a coordinate */
+        *d->place = before; /* what is multiplied is itself a coordinate */
     }
     return add_term(d, v, &f);
 }
@@ -168,7 +194,7 @@ static void find_elements(tcc_protocol *p, const tcc_attr *recipe, const tcc_op 
         place->terms[i].modulus = 1;
     for (unsigned i = 0; i < place->rank; i++)
         place->length[i] = i ? 1 : tcc_type_count(tcc_op_moves(op));
-    place->from = tcc_attr_int(&op->attrs, "disp", 0);
+    place->from[0] = tcc_attr_int(&op->attrs, "disp", 0);
 }
 
 /* The first parameter that is a map of the tensor; the number of parameters when there is none. */
@@ -201,16 +227,18 @@ tcc_pplace *tcc_p_place_find(tcc_protocol *p, const tcc_op *op, uint32_t tensor)
 
 bool tcc_p_place_join(tcc_pplace *place, const tcc_pplace *other)
 {
-    int64_t from = place->from < other->from ? place->from : other->from;
-    int64_t end = place->from + place->length[0], other_end = other->from + other->length[0];
+    int64_t from = place->from[0] < other->from[0] ? place->from[0] : other->from[0];
+    int64_t end = place->from[0] + place->length[0], other_end = other->from[0] + other->length[0];
     bool like = place->map == other->map && place->rank == other->rank &&
                 place->n_terms == other->n_terms;
+    for (unsigned d = 1; like && d < place->rank; d++)
+        like = place->from[d] == other->from[d];
     for (unsigned i = 0; like && i < place->n_terms; i++)
         like = place->terms[i].value == other->terms[i].value &&
                place->terms[i].dim == other->terms[i].dim;
     if (!like)
         return false;
-    place->from = from;
+    place->from[0] = from;
     place->length[0] = (end > other_end ? end : other_end) - from;
     return true;
 }
@@ -240,8 +268,8 @@ bool tcc_p_place_at(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, t
 {
     for (unsigned d = 0; d < place->rank; d++)
         at[d] = (tcc_prange_of){.from = tcc_p_known(0),
-                                .least = d ? 0 : place->from,
-                                .end = (d ? 0 : place->from) + place->length[d]};
+                                .least = place->from[d],
+                                .end = place->from[d] + place->length[d]};
     for (unsigned i = 0; i < place->n_terms; i++) {
         tcc_prange_of *r = &at[place->terms[i].dim];
         const tcc_pvalue *v = tcc_p_slot(p, s, warp, place->terms[i].slot);

@@ -389,18 +389,22 @@ static void wait_for_all(epilogue *e)
 
 /* ---- what is to be done ---------------------------------------------------------------- */
 
-/* The tile on its way through shared memory, in panels as TMA takes them. */
+/* The tile on its way through shared memory, in panels as TMA takes them; those along columns of the tile are as wide
+ * as what a warpgroup has of these, at most. */
 static tcc_value *build_buffer(epilogue *e, const tcc_op *store)
 {
-    tcc_scalar elem = TCC_VIEW(tile_store, store)->tensor->type->elem;
-    int64_t cols = e->strip * e->cols;
+    const tcc_type *tensor = TCC_VIEW(tile_store, store)->tensor->type;
+    tcc_scalar elem = tensor->elem;
+    tcc_attr dims = tcc_attr_list(&store->attrs, "dims");
+    int contiguous = tcc_contiguous_of(tensor, (int)dims.list.items[0].i, (int)dims.list.items[1].i);
+    int64_t cols = e->strip * e->cols, along = contiguous ? cols : TCC_WGMMA_ROWS;
     const tcc_type *type = tcc_type_sized(e->ir, TCC_KIND_smem, elem, 3, (int64_t[]){1, e->m, cols});
     tcc_builder b = tcc_builder_before(tcc_first_role(e->role));
     b.loc = store->loc;
     tcc_value *v = TCC_EMIT(&b, async_alloc, type, NULL);
     tcc_attr_set_int(e->ir, &v->def->attrs, "swizzle",
-                     tcc_swizzle_of(cols * tcc_scalar_bits(elem) / 8, 128));
-    tcc_attr_set_int(e->ir, &v->def->attrs, "contiguous", 1);
+                     tcc_swizzle_of(along * tcc_scalar_bits(elem) / 8, 128));
+    tcc_attr_set_int(e->ir, &v->def->attrs, "contiguous", contiguous);
     return v;
 }
 

@@ -177,6 +177,8 @@ tcc_value *tcc_nvvm_load_half(tcc_lowering *low, tcc_scalar elem, tcc_value *bas
 void tcc_nvvm_read(tcc_nvvm_lowering *l, tcc_op *op);
 /* async.put of a tile with a layout. */
 void tcc_nvvm_put_registers(tcc_nvvm_lowering *l, tcc_op *op);
+/* async.write to a buffer whose columns are contiguous. */
+void tcc_nvvm_write_columns(tcc_nvvm_lowering *l, tcc_op *op);
 
 /* ---- sending (nvvm_send.c) --------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-/* nvvm_read: tiles from stages to registers, and back.
+/* nvvm_read: tiles from stages to registers, and back, also to buffers of results whose columns are contiguous.
  *
  * The address of an element is the thread's base plus what its register adds; a stage consists of panels,
  * swizzled as by TMA (ir/shared.h). 16-bit numbers that a warp holds in ldmatrix's layout are loaded by it,
@@ -9,7 +9,7 @@
 
 enum { LINES = 8 }; /* of a panel, after which swizzling begins again */
 
-/* The operands of async.read or async.put: where its part of a stage begins, and its address. */
+/* The operands of async.read, async.put or async.write: where its part of a stage begins, and its address. */
 typedef struct reading {
     tcc_panels panels;
     int64_t swizzle, bits; /* of an element */
@@ -31,14 +31,11 @@ static int64_t bytes_of(const reading *r, int64_t elements)
     return elements * r->bits / 8;
 }
 
-/* Lines of 8 swizzle alike, and what has no bits in common is exclusive-ored like what is added: then only
- * one number depends on the line. */
-static bool is_regular(const reading *r, const place *p)
+/* Whether `along`, of a line's bytes, has no bits in common with what is known at run time: then it is exclusive-ored
+ * like what is added. */
+static bool is_apart(const reading *r, const place *p, int64_t along)
 {
-    int64_t along = bytes_of(r, p->add[r->contiguous]) % r->panels.width;
-    int64_t low = along & -along;
-    return p->add[!r->contiguous] % LINES == 0 &&
-           (along == 0 || bytes_of(r, p->most[r->contiguous] + 1) <= low);
+    return along == 0 || bytes_of(r, p->most[r->contiguous] + 1) <= (along & -along);
 }
 
 static tcc_value *address(tcc_nvvm_lowering *l, const reading *r, const place *p)
@@ -46,11 +43,12 @@ static tcc_value *address(tcc_nvvm_lowering *l, const reading *r, const place *p
     tcc_lowering *low = &l->low;
     const tcc_panels *panels = &r->panels;
     int x = r->contiguous;
-    bool regular = is_regular(r, p);
-    int64_t line_add = p->add[!x], byte_add = bytes_of(r, p->add[x]);
-    tcc_value *line = tcc_low_add(low, p->own[!x], regular ? 0 : line_add);
+    int64_t byte_add = bytes_of(r, p->add[x]), along = byte_add % panels->width;
+    int64_t in_eight = p->add[!x] % LINES, eights = p->add[!x] - in_eight; /* lines, of which 8 swizzle alike */
+    bool apart = is_apart(r, p, along);
+    tcc_value *line = tcc_low_add(low, p->own[!x], in_eight);
     tcc_value *own = r->bits < 8 ? tcc_low_div(low, p->own[x], 8 / r->bits) : tcc_low_mul(low, p->own[x], r->bits / 8);
-    tcc_value *byte = tcc_low_add(low, own, regular ? 0 : byte_add);
+    tcc_value *byte = tcc_low_add(low, own, apart ? 0 : along);
     tcc_value *lines = tcc_low_mul(low, line, panels->width);
     tcc_value *panel = tcc_low_mul(low, tcc_low_div(low, byte, panels->width), panels->panel_bytes);
     tcc_value *in_line = tcc_low_rem(low, byte, panels->width);
@@ -58,12 +56,9 @@ static tcc_value *address(tcc_nvvm_lowering *l, const reading *r, const place *p
         in_line = tcc_low_bin(low, TCC_OP_arith_xor, in_line,
                               tcc_low_bin(low, TCC_OP_arith_xor, lines,
                                           tcc_nvvm_swizzle(l, lines, r->swizzle)));
-    int64_t further = 0;
-    if (regular) {
-        further = line_add * panels->width + byte_add / panels->width * panels->panel_bytes;
-        if (byte_add % panels->width)
-            in_line = tcc_low_bin_const(low, TCC_OP_arith_xor, in_line, byte_add % panels->width);
-    }
+    if (apart && along)
+        in_line = tcc_low_bin_const(low, TCC_OP_arith_xor, in_line, along);
+    int64_t further = eights * panels->width + byte_add / panels->width * panels->panel_bytes;
     tcc_value *at = tcc_low_bin(low, TCC_OP_arith_add, tcc_low_bin(low, TCC_OP_arith_add, lines, panel),
                                 in_line);
     return tcc_low_add(low, tcc_low_bin(low, TCC_OP_arith_add, r->stage, at), further);
@@ -275,18 +270,18 @@ static void read_opaque(tcc_nvvm_lowering *l, const tcc_op *op, const reading *r
 
 /* Determines how the threads of the role hold a tile, and its address in the stage of op's iteration; false, refused,
  * if that is impossible. */
-static bool plan(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_type *tile, reading *r)
+static bool plan(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_type *tile, const tcc_value *buffer,
+                 tcc_value *iteration, reading *r)
 {
-    enum { ITERATION = 1, BUFFER = 2 };
-    const tcc_op *alloc = tcc_nvvm_buffer(l, op, op->operands[BUFFER]);
+    const tcc_op *alloc = tcc_nvvm_buffer(l, op, buffer);
     if (!alloc || !tcc_low_held(&l->low, op, tile, &r->registers))
         return false;
     r->held = &r->registers.spread;
     r->panels = tcc_panels_of(alloc);
     r->swizzle = tcc_attr_int(&alloc->attrs, "swizzle", 0);
-    r->bits = tcc_scalar_bits(tile->elem);
+    r->bits = tcc_scalar_bits(buffer->type->elem);
     r->contiguous = tcc_nvvm_contiguous(alloc);
-    r->stage = tcc_nvvm_stage(l, alloc, tcc_value_map_get(l->low.map, op->operands[ITERATION]));
+    r->stage = tcc_nvvm_stage(l, alloc, iteration);
     return true;
 }
 
@@ -295,8 +290,9 @@ void tcc_nvvm_read(tcc_nvvm_lowering *l, tcc_op *op)
     tcc_lowering *low = &l->low;
     tcc_scalar elem = op->results[0].type->elem;
     const tcc_attr *at = tcc_attr_list(&op->attrs, "at").list.items;
+    const tcc_async_read_operands *o = TCC_VIEW(async_read, op);
     reading r = {.at = {at[0].i, at[1].i}};
-    if (!plan(l, op, op->results[0].type, &r))
+    if (!plan(l, op, op->results[0].type, o->buffer, tcc_value_map_get(low->map, o->i), &r))
         return;
     if (tcc_layout_is_opaque(op->results[0].type)) {
         read_opaque(l, op, &r);
@@ -341,32 +337,68 @@ static void store_matrices(tcc_nvvm_lowering *l, const reading *r, const matrice
         tcc_attr_set_int(l->low.ir, &op->attrs, "trans", 1);
 }
 
-void tcc_nvvm_put_registers(tcc_nvvm_lowering *l, tcc_op *op)
+/* Stores a tile's registers, rounded to this element type. */
+static void store_registers(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_value *a, tcc_scalar elem, reading *r)
 {
     tcc_lowering *low = &l->low;
-    const tcc_value *a = TCC_VIEW(async_put, op)->a;
-    reading r = {0};
-    if (!plan(l, op, a->type, &r))
-        return;
-    if (tcc_layout_is_opaque(a->type) || r.bits < 8 || !are_different(&r.held->lanes)) {
-        TCC_LOW_REFUSE(low, op, "async.put of a tile with replicated elements or an opaque layout");
+    if (tcc_layout_is_opaque(a->type) || r->bits < 8 || !are_different(&r->held->lanes)) {
+        TCC_LOW_REFUSE(low, op, "%s of a tile with replicated elements or an opaque layout",
+                       tcc_op_info_get(op->code)->name);
         return;
     }
     matrices m;
-    bool matrix = r.bits == 16 && tcc_target_can(l->target, TCC_CAN_stmatrix) && find_matrices(&r, &m) &&
-                  m.registers <= r.registers.in_one;
-    place p = matrix ? line_place(l, &r, &m) : own_place(l, &r);
-    int64_t step = matrix ? m.registers : neighbours_at_once(&r, &p), in_one = r.registers.in_one;
+    bool matrix = r->bits == 16 && tcc_target_can(l->target, TCC_CAN_stmatrix) && find_matrices(r, &m) &&
+                  m.registers <= r->registers.in_one;
+    place p = matrix ? line_place(l, r, &m) : own_place(l, r);
+    int64_t step = matrix ? m.registers : neighbours_at_once(r, &p), in_one = r->registers.in_one;
     tcc_op *guard =
-        are_different(&r.held->warps) ? NULL : tcc_low_if(low, tcc_low_holds_first(low, r.held, r.held));
-    for (int64_t i = 0; i < r.held->n_registers; i += step) {
-        tcc_value *v = tcc_low_slice(low, tcc_low_unpacked(low, a, (size_t)(i / in_one)), i % in_one, step);
-        add_register(&r, i, &p);
+        are_different(&r->held->warps) ? NULL : tcc_low_if(low, tcc_low_holds_first(low, r->held, r->held));
+    tcc_value *part = NULL;
+    for (int64_t i = 0; i < r->held->n_registers; i += step) {
+        if (i % in_one == 0)
+            part = tcc_low_cast(low, tcc_low_vec(low, elem, in_one), tcc_low_unpacked(low, a, (size_t)(i / in_one)));
+        tcc_value *v = tcc_low_slice(low, part, i % in_one, step);
+        add_register(r, i, &p);
         if (matrix)
-            store_matrices(l, &r, &m, &p, v);
+            store_matrices(l, r, &m, &p, v);
         else
-            TCC_EMIT_V(&low->b, nvvm_st_shared, address(l, &r, &p), v);
+            TCC_EMIT_V(&low->b, nvvm_st_shared, address(l, r, &p), v);
     }
     if (guard)
         tcc_low_end(low, guard);
+}
+
+void tcc_nvvm_put_registers(tcc_nvvm_lowering *l, tcc_op *op)
+{
+    const tcc_async_put_operands *o = TCC_VIEW(async_put, op);
+    reading r = {0};
+    if (plan(l, op, o->a->type, o->buffer, tcc_value_map_get(l->low.map, o->i), &r))
+        store_registers(l, op, o->a, o->a->type->elem, &r);
+}
+
+/* Adds a coordinate of which nothing but whole panels, or lines that swizzle alike, is known at run time. */
+static bool begin_at(tcc_nvvm_lowering *l, reading *r, int dim, tcc_value *at)
+{
+    tcc_lowering *low = &l->low;
+    if (tcc_value_is_int(at, &r->at[dim]))
+        return r->at[dim] >= 0;
+    bool along = dim == r->contiguous;
+    int64_t unit = along ? r->panels.width * 8 / r->bits : LINES;
+    int64_t bytes = along ? r->panels.panel_bytes : unit * r->panels.width;
+    tcc_value *units = tcc_low_div(low, tcc_value_map_get(low->map, at), unit);
+    r->stage = tcc_low_bin(low, TCC_OP_arith_add, r->stage, tcc_low_mul(low, units, bytes));
+    return tcc_is_multiple(at, unit, NULL);
+}
+
+void tcc_nvvm_write_columns(tcc_nvvm_lowering *l, tcc_op *op)
+{
+    tcc_lowering *low = &l->low;
+    const tcc_async_write_operands *o = TCC_VIEW(async_write, op);
+    reading r = {0};
+    if (!plan(l, op, o->a->type, o->buffer, tcc_low_c32(low, 0), &r))
+        return;
+    if (!begin_at(l, &r, 0, o->row) || !begin_at(l, &r, 1, o->col))
+        TCC_LOW_REFUSE(low, op, "async.write to a row or column that is not the first of a panel or of 8 lines");
+    else
+        store_registers(l, op, o->a, o->buffer->type->elem, &r);
 }

@@ -1,8 +1,8 @@
 /* nvvm_send: results on their way through shared memory.
  *
- * A buffer consists of panels that hold every row of the tile, swizzled as by TMA. Each warpgroup sends the
- * rows that its threads hold, panel by panel; or, if rows of the tensor may be unaligned, each warp stores
- * its own rows in aligned words, neighbouring lanes storing neighbouring words.
+ * A buffer consists of panels that hold every row of the tile, or every column if these are contiguous, swizzled as by
+ * TMA. Each warpgroup sends the rows that its threads hold, panel by panel; or, if rows of the tensor may be unaligned,
+ * each warp stores its own rows in aligned words, neighbouring lanes storing neighbouring words.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
@@ -18,6 +18,7 @@ enum {
 /* A buffer of results. */
 typedef struct staging {
     tcc_panels panels;
+    int contiguous; /* the tile's dimension that runs through a line of a panel */
     int64_t swizzle, elem_bytes, rows, cols;
     tcc_value *base;
 } staging;
@@ -30,15 +31,11 @@ static bool plan_staging(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_value
         return false;
     const tcc_dim *dims = buffer->type->dims;
     *s = (staging){.panels = tcc_panels_of(alloc),
+                   .contiguous = tcc_nvvm_contiguous(alloc),
                    .swizzle = tcc_attr_int(&alloc->attrs, "swizzle", 0),
                    .elem_bytes = tcc_scalar_bits(buffer->type->elem) / 8,
                    .rows = dims[1].size,
                    .cols = dims[2].size};
-    if (!tcc_attr_int(&alloc->attrs, "contiguous", 1)) {
-        TCC_LOW_REFUSE(&l->low, op, "%s of a buffer with contiguous columns",
-                       tcc_op_info_get(op->code)->name);
-        return false;
-    }
     s->base = tcc_low_add(&l->low, l->smem, tcc_attr_int(&alloc->attrs, "offset", 0));
     return true;
 }
@@ -120,6 +117,10 @@ void tcc_nvvm_write(tcc_nvvm_lowering *l, tcc_op *op)
                  o->a->type == tcc_hold_by_warpgroups(low->ir, o->a->type, l->role.op, TCC_AS_RESULT);
     if (!whole) {
         TCC_LOW_REFUSE(low, op, "async.write of a tile without a layout by rows of warpgroups");
+        return;
+    }
+    if (!w.to.contiguous) {
+        tcc_nvvm_write_columns(l, op);
         return;
     }
     if (!tcc_is_multiple(o->row, 8, NULL) || !tcc_is_multiple(o->col, 8, NULL)) {
@@ -325,57 +326,93 @@ static void send_words(tcc_nvvm_lowering *l, tcc_op *op, const staging *s, int64
 
 /* ---- by the copy engine -------------------------------------------------------------------- */
 
-/* One thread of each warpgroup sends its rows, panel by panel. */
-void tcc_nvvm_send(tcc_nvvm_lowering *l, tcc_op *op)
+/* What the copy engine stores at a time, of a panel: its rows and columns of the tile. */
+typedef struct box {
+    int64_t size[2], first[2]; /* relative to the warpgroup's first row */
+} box;
+
+/* Where a warpgroup's row, or a column, is in the buffer, for those at which panels or groups of 8 lines begin. */
+static int64_t place_of(const staging *s, int dim, int64_t at)
+{
+    const tcc_panels *p = &s->panels;
+    return dim == s->contiguous ? at * s->elem_bytes / p->width * p->panel_bytes : at * p->width;
+}
+
+static void store_box(tcc_nvvm_lowering *l, const tcc_op *op, const staging *s, const box *b, tcc_value *from,
+                      tcc_value *map, tcc_value *const *at)
+{
+    tcc_lowering *low = &l->low;
+    unsigned rank = TCC_VIEW(async_send, op)->tensor->type->rank;
+    tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
+    tcc_value *operands[2 + TCC_MAX_RANK];
+    operands[0] = tcc_low_add(low, from, place_of(s, 0, b->first[0]) + place_of(s, 1, b->first[1]));
+    operands[1] = map;
+    for (unsigned d = 0; d < rank; d++) {
+        tcc_value **to = &operands[2 + rank - 1 - d];
+        *to = at[d];
+        for (int x = 0; x < 2; x++)
+            if (dims.list.items[x].i == (int64_t)d)
+                *to = tcc_low_add(low, *to, b->first[x]);
+    }
+    tcc_op *store = tcc_op_create(&low->b, TCC_OP_nvvm_tma_store, 2 + rank, operands, 0, NULL);
+    tcc_attr_carry(low->ir, &store->attrs, &op->attrs, "cache");
+}
+
+/* One thread of each warpgroup sends its rows, panel by panel: all of them if it is alone and they run through
+ * panels, else those of each block. */
+static void send_panels(tcc_nvvm_lowering *l, tcc_op *op, const staging *s, int64_t together)
 {
     tcc_lowering *low = &l->low;
     const tcc_value *tensor = TCC_VIEW(async_send, op)->tensor;
     unsigned rank = tensor->type->rank;
     tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
+    int64_t width = s->panels.width / s->elem_bytes; /* elements of a line */
+    bool whole = s->contiguous && together == TCC_WGMMA_ROWS;
+    int64_t block = whole ? s->rows : TCC_WGMMA_ROWS; /* rows of a warpgroup that follow each other */
+    box b = {.size = {s->contiguous ? block : width, s->contiguous ? width : s->cols}};
+    tcc_value *warpgroup = tcc_nvvm_warpgroup(l), *at[TCC_MAX_RANK];
+    tcc_value *from = tcc_low_mul(low, warpgroup, place_of(s, 0, TCC_WGMMA_ROWS));
+    int64_t extents[TCC_MAX_RANK];
+    for (unsigned d = 0; d < rank; d++) {
+        bool is_row = dims.list.items[0].i == (int64_t)d, is_col = dims.list.items[1].i == (int64_t)d;
+        extents[rank - 1 - d] = is_row ? b.size[0] : is_col ? b.size[1] : 1;
+        at[d] = tcc_value_map_get(low->map, op->operands[2 + d]);
+        if (is_row)
+            at[d] = tcc_low_bin(low, TCC_OP_arith_add, at[d], tcc_low_mul(low, warpgroup, TCC_WGMMA_ROWS));
+    }
+    tcc_value *map = tcc_nvvm_tensormap(l, tensor, rank, extents, s->swizzle);
+    from = tcc_low_bin(low, TCC_OP_arith_add, s->base, from);
+    tcc_op *one = tcc_low_if(low, tcc_nvvm_leads_warpgroup(l));
+    for (int64_t row = 0; row < s->rows; row += whole ? s->rows : together)
+        for (int64_t in_block = 0; in_block < block; in_block += b.size[0])
+            for (b.first[1] = 0; b.first[1] < s->cols; b.first[1] += b.size[1]) {
+                b.first[0] = row + in_block;
+                store_box(l, op, s, &b, from, map, at);
+            }
+    TCC_EMIT_V(&low->b, nvvm_bulk_commit, NULL);
+    tcc_low_end(low, one);
+}
+
+void tcc_nvvm_send(tcc_nvvm_lowering *l, tcc_op *op)
+{
+    enum { BOX_MAX = 256 }; /* of one dimension: cuTensorMapEncodeTiled */
+    tcc_lowering *low = &l->low;
+    const tcc_type *tensor = TCC_VIEW(async_send, op)->tensor->type;
+    tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
+    int row = (int)dims.list.items[0].i, col = (int)dims.list.items[1].i;
     staging s;
     if (!plan_staging(l, op, TCC_VIEW(async_send, op)->buffer, &s))
         return;
-    int64_t warpgroups = l->role.warps / TCC_WARPGROUP_WARPS, together = warpgroups * TCC_WGMMA_ROWS;
-    bool can = (is_in_words(op) ? tcc_can_store_in_words : tcc_can_store_by_tma)(
-        tensor->type, (int)dims.list.items[0].i, (int)dims.list.items[1].i, s.cols);
-    if (!can || !together || l->role.warps % TCC_WARPGROUP_WARPS || s.rows % together ||
-        s.rows > 256) {
+    int64_t together = l->role.warps / TCC_WARPGROUP_WARPS * TCC_WGMMA_ROWS;
+    bool can = (is_in_words(op) ? tcc_can_store_in_words : tcc_can_store_by_tma)(tensor, row, col, s.cols);
+    bool fits = s.contiguous || TCC_WGMMA_ROWS * s.elem_bytes % s.panels.width == 0;
+    if (!can || s.contiguous != tcc_contiguous_of(tensor, row, col) || !fits || !together ||
+        l->role.warps % TCC_WARPGROUP_WARPS || s.rows % together || s.rows > BOX_MAX || s.cols > BOX_MAX)
         TCC_LOW_REFUSE(low, op, "async.send of a tile whose rows are not the tensor's");
-        return;
-    }
-    if (is_in_words(op)) {
+    else if (is_in_words(op))
         send_words(l, op, &s, together);
-        return;
-    }
-    int64_t box_rows = warpgroups == 1 ? s.rows : TCC_WGMMA_ROWS;
-    int64_t panel_elems = s.panels.width / s.elem_bytes;
-    tcc_value *first_row = tcc_low_mul(low, tcc_nvvm_warpgroup(l), TCC_WGMMA_ROWS);
-    int64_t box[TCC_MAX_RANK];
-    tcc_value *at[TCC_MAX_RANK], *operands[2 + TCC_MAX_RANK];
-    for (unsigned d = 0; d < rank; d++) {
-        bool is_row = dims.list.items[0].i == (int64_t)d, is_col = d == rank - 1;
-        box[rank - 1 - d] = is_row ? box_rows : is_col ? panel_elems : 1;
-        at[d] = tcc_value_map_get(low->map, op->operands[2 + d]);
-        if (is_row)
-            at[d] = tcc_low_bin(low, TCC_OP_arith_add, at[d], first_row);
-    }
-    operands[1] = tcc_nvvm_tensormap(l, tensor, rank, box, s.swizzle);
-    tcc_value *from = tcc_low_bin(low, TCC_OP_arith_add, s.base,
-                                  tcc_low_mul(low, first_row, s.panels.width));
-    tcc_op *one = tcc_low_if(low, tcc_nvvm_leads_warpgroup(l));
-    for (int64_t row = 0; row < s.rows; row += warpgroups == 1 ? s.rows : together)
-        for (int64_t p = 0; p < s.panels.n; p++) {
-            operands[0] = tcc_low_add(low, from, p * s.panels.panel_bytes + row * s.panels.width);
-            for (unsigned d = 0; d < rank; d++)
-                operands[2 + rank - 1 - d] =
-                    d == rank - 1 ? tcc_low_add(low, at[d], p * panel_elems)
-                    : dims.list.items[0].i == (int64_t)d ? tcc_low_add(low, at[d], row)
-                                                         : at[d];
-            tcc_op *store = tcc_op_create(&low->b, TCC_OP_nvvm_tma_store, 2 + rank, operands, 0, NULL);
-            tcc_attr_carry(low->ir, &store->attrs, &op->attrs, "cache");
-        }
-    TCC_EMIT_V(&low->b, nvvm_bulk_commit, NULL);
-    tcc_low_end(low, one);
+    else
+        send_panels(l, op, &s, together);
 }
 
 /* Threads have read what they send when they proceed. */

@@ -251,13 +251,20 @@ int64_t tcc_swizzle_of(int64_t bytes, int64_t widest)
     return widest;
 }
 
+int tcc_contiguous_of(const tcc_type *tensor, int row, int col)
+{
+    int last = (int)tensor->rank - 1;
+    return row < 0 || col < 0 ? -1 : col == last ? 1 : row == last ? 0 : -1;
+}
+
 bool tcc_can_store_by_tma(const tcc_type *tensor, int row, int col, int64_t n)
 {
-    if (tensor->rank < 1 || tensor->rank > 5)
+    int contiguous = tcc_contiguous_of(tensor, row, col);
+    if (contiguous < 0 || tensor->rank > 5)
         return false;
     const tcc_dim *last = &tensor->dims[tensor->rank - 1];
-    int64_t elem_bytes = tcc_scalar_bits(tensor->elem) / 8;
-    return row >= 0 && col == (int)tensor->rank - 1 && n * elem_bytes % 16 == 0 &&
+    int64_t elem_bytes = tcc_scalar_bits(tensor->elem) / 8, along = contiguous ? n : TCC_WGMMA_ROWS;
+    return along * elem_bytes % 16 == 0 &&
            (tensor->rank == 1 || tensor->row_bytes || last->name || last->size * elem_bytes % 16 == 0);
 }
 

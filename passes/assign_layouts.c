@@ -191,6 +191,8 @@ static bool is_for_stage(const tcc_use *u)
                    !op->block->parent->results[operand_of(u)].type->layout));
 }
 
+enum { STORED_BITS = 16 }; /* of elements that are loaded or stored in rows */
+
 /* A read, a load or a constant. */
 static void assign_first(assigning *a, tcc_value *v)
 {
@@ -205,6 +207,27 @@ static void assign_first(assigning *a, tcc_value *v)
         assign(a, v, op && !loads ? read_as(op, operand_of(u)) : TCC_AS_RESULT);
 }
 
+/* Where a warpgroup's threads have few neighbours of what is loaded, lanes load rows, and exchange words. */
+static void load_rows(assigning *a, tcc_op *load)
+{
+    const tcc_fragment *f = &tcc_fragments[TCC_FRAGMENT_rows8];
+    tcc_value *v = &load->results[0];
+    const tcc_type *own = v->type;
+    int64_t warps = tcc_attr_int(&a->role->attrs, "warps", 0), rows = f->rows * warps;
+    if (!own->layout || tcc_layout_fragment(own) != TCC_FRAGMENT_wgmma_d || !tcc_attr_find(&load->attrs, "wide") ||
+        tcc_scalar_bits(own->elem) != STORED_BITS || own->dims[0].size % rows || own->dims[1].size % f->cols)
+        return;
+    v->type = tcc_layout_repeated(a->ir, own, TCC_FRAGMENT_rows8, 3,
+                                  (tcc_repeat[]){{1, TCC_IN_REGISTERS, own->dims[1].size / f->cols},
+                                                 {0, TCC_IN_WARPS, warps},
+                                                 {0, TCC_IN_REGISTERS, own->dims[0].size / rows}});
+    tcc_builder b = tcc_builder_after(load);
+    b.loc = load->loc;
+    tcc_value *held = TCC_EMIT(&b, tile_convert, own, v);
+    tcc_replace_uses(v, held);
+    tcc_op_set_operand(held->def, 0, v);
+}
+
 static void assign_results(assigning *a, tcc_op *op)
 {
     for (unsigned i = 0; i < op->n_results; i++) {
@@ -213,17 +236,18 @@ static void assign_results(assigning *a, tcc_op *op)
             continue;
         if (tcc_is_loop(op))
             v->type = op->regions[0]->args[i + 1]->type = op->operands[i + 3]->type;
-        else if (op->code == TCC_OP_async_read || op->code == TCC_OP_arith_const ||
-                 op->code == TCC_OP_tile_load)
+        else if (op->code == TCC_OP_async_read || op->code == TCC_OP_arith_const)
             assign_first(a, v);
+        else if (op->code == TCC_OP_tile_load) {
+            assign_first(a, v);
+            load_rows(a, op);
+        }
         else
             assign(a, v, op->code == TCC_OP_tile_mma ? TCC_AS_SUM : TCC_AS_RESULT);
     }
 }
 
 /* ---- stores of rows ------------------------------------------------------------------------- */
-
-enum { STORED_BITS = 16 };
 
 static bool is_in_words(const tcc_op *op)
 {

@@ -254,12 +254,17 @@ static bool ends_with(const tcc_type *t, int64_t bytes)
     return !t->row_bytes || (!last->name && last->size * tcc_scalar_bits(t->elem) % (bytes * 8) == 0);
 }
 
-static bool is_read(const tcc_value *tensor)
+static bool is_used_by(const tcc_value *tensor, tcc_opcode code)
 {
     for (const tcc_use *u = tensor->uses; u; u = u->next)
-        if (u->op->code == TCC_OP_tile_load)
+        if (u->op->code == code)
             return true;
     return false;
+}
+
+static bool is_read(const tcc_value *tensor)
+{
+    return is_used_by(tensor, TCC_OP_tile_load);
 }
 
 /* Whether op stores whole rows of results of mma.sync, for which lanes can exchange words: not where they would store
@@ -268,6 +273,19 @@ static bool stores_rows(const tcc_schedule *s, const tcc_op *op, const tcc_value
 {
     return op->code == TCC_OP_tile_store && tcc_warps_sum(s) == TCC_FRAGMENT_mma_d &&
            contiguous_dim(op, tensor->type) == 1 && !is_read(tensor);
+}
+
+/* Whether op loads rows of what a warpgroup's threads hold few neighbours of, for which lanes can exchange words: not
+ * where others store what they have loaded. */
+static bool loads_rows(const tcc_schedule *s, const tcc_op *op, const tcc_value *tensor)
+{
+    enum { BITS = 16 };
+    if (op->code != TCC_OP_tile_load || s->instr != TCC_INSTR_WGMMA || contiguous_dim(op, tensor->type) != 1 ||
+        is_used_by(tensor, TCC_OP_tile_store))
+        return false;
+    const tcc_type *t = op->results[0].type;
+    return t->dims[0].size > 1 && t->dims[1].size % tcc_fragments[TCC_FRAGMENT_rows8].cols == 0 &&
+           tcc_scalar_bits(t->elem) == BITS;
 }
 
 /* Whether operands are copied element by element: then results may be, too. */
@@ -298,7 +316,8 @@ static void widen(tcc_func *f, const tcc_schedule *s, tcc_op *op, const tcc_valu
         return;
     }
     bool rows = stores_rows(s, op, tensor), aligned = is_aligned(f, tensor, WIDE) && ends_with(tensor->type, WIDE);
-    bool wide = tcc_target_can(target, TCC_CAN_wmma) || tcc_warps_hold_opaque(s) || (rows && aligned);
+    bool wide = tcc_target_can(target, TCC_CAN_wmma) || tcc_warps_hold_opaque(s) ||
+                ((rows || loads_rows(s, op, tensor)) && aligned);
     int64_t bytes = wide ? WIDE : 2 * bits / 8;
     if (is_aligned(f, tensor, bytes) && (op->code != TCC_OP_tile_store || ends_with(tensor->type, bytes)))
         tcc_attr_set_int(f->ir, &op->attrs, wide ? "wide" : "pairs", wide ? WIDE : 1);

@@ -44,9 +44,8 @@ static void decide(tcc_func *f, const tcc_schedule *s, tcc_attrs *loop)
             (block.m != first.m || block.n != first.n))
             tcc_attr_set_ints(ir, loop, "block", 2, (int64_t[]){block.m, block.n});
     }
-    int64_t separate = tcc_attr_int(&f->attrs, "separate", 0);
-    if (separate)
-        tcc_attr_set_int(ir, loop, "separate", separate);
+    tcc_attr_carry(ir, loop, &f->attrs, "separate");
+    tcc_attr_carry(ir, loop, &f->attrs, "ahead");
 }
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)

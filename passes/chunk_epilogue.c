@@ -20,8 +20,9 @@
  * A chunk is 16 columns (8 if the tile's are not a multiple of 16) of 64 rows of each warpgroup or, if waves
  * multiply from registers, a block of each of them, or as many neighbouring blocks as `beside` says. Chunks are computed
  * one after the other, so few values are live besides the accumulators. Loads run TCC_LOOKAHEAD columns of chunks ahead
- * of their use, unless the role is `separate`: then chunks are loaded, computed and stored in groups of this many. If
- * this would make the program too long, a loop over the columns computes the same chunk each time, with the
+ * of their use, also into the next strip. Those of tiles run as many ahead as the role's `ahead` says, the first of them
+ * before the loop that multiplies, which hides how long they take. If the role is `separate`, chunks are loaded, computed
+ * and stored in groups of this many. If all this would make the program too long, a loop over the columns computes the same chunk each time, with the
  * accumulators rotated by one chunk, since registers cannot be indexed at run time.
  *
  * Requires specialize-warps. Preserves what comes before the first op on tiles.
@@ -48,6 +49,7 @@ enum {
 typedef struct item {
     tcc_op *op;
     bool rows, cols;   /* extent of the result along m and n is not 1 */
+    int64_t span;      /* columns of chunks that it is computed for at a time */
     tcc_value *buffers[MOST_STRIPS]; /* of a store through shared memory, which strips take in turn */
     tcc_value *value[MAX_COLUMNS][MAX_BLOCKS];
 } item;
@@ -66,6 +68,7 @@ typedef struct epilogue {
     int64_t n_strips;           /* that have buffers */
     bool by_block;     /* the smallest chunk there is, one after the other */
     int64_t of_thread; /* elements of a chunk */
+    int64_t ahead;     /* columns of chunks by which loads of tiles run ahead */
     tcc_value *carried[MAX_CARRIED]; /* tiles from before, and in a loop what is carried of them */
     tcc_value *turned[MAX_CARRIED];
     size_t n_carried;
@@ -76,10 +79,15 @@ typedef struct epilogue {
 
 /* ---- values of a chunk -------------------------------------------------------------------- */
 
-static const tcc_type *chunk_type(const epilogue *e, const tcc_type *tile)
+static const tcc_type *part_of(const epilogue *e, const tcc_type *tile, int64_t columns)
 {
     return tcc_layout_part(e->ir, tile, tile->dims[0].size == 1 ? 1 : e->rows,
-                           tile->dims[1].size == 1 ? 1 : e->cols);
+                           tile->dims[1].size == 1 ? 1 : columns * e->cols);
+}
+
+static const tcc_type *chunk_type(const epilogue *e, const tcc_type *tile)
+{
+    return part_of(e, tile, 1);
 }
 
 static size_t find_carried(const epilogue *e, const tcc_value *v)
@@ -95,12 +103,28 @@ static bool is_constant(const tcc_value *v)
     return v->def && v->def->code == TCC_OP_arith_const;
 }
 
+/* Of an item, where the current chunk is. */
+static tcc_value **slot_of(const epilogue *e, item *it)
+{
+    return &it->value[it->cols ? e->column - e->column % it->span : 0][it->rows ? e->block : 0];
+}
+
+/* Columns [at, at + …) of a value, as the current chunk has them. */
+static tcc_value *sliced(epilogue *e, const tcc_type *type, tcc_value *v, int64_t row, int64_t col)
+{
+    tcc_value *r = TCC_EMIT(&e->b, tile_slice, type, v);
+    tcc_attr_set_ints(e->ir, &r->def->attrs, "at", 2, (int64_t[]){row, col});
+    return r;
+}
+
 /* The current chunk of a tile: computed here, a constant, or from before. */
 static tcc_value *value_of(epilogue *e, tcc_value *v)
 {
-    const item *it = tcc_map_get(&e->by_value, v);
+    item *it = tcc_map_get(&e->by_value, v);
+    if (it && it->span == 1)
+        return *slot_of(e, it);
     if (it)
-        return it->value[it->cols ? e->column : 0][it->rows ? e->block : 0];
+        return sliced(e, chunk_type(e, v->type), *slot_of(e, it), 0, e->column % it->span * e->cols);
     if (v->type->kind != TCC_KIND_tile)
         return v;
     const tcc_type *type = chunk_type(e, v->type);
@@ -111,11 +135,8 @@ static tcc_value *value_of(epilogue *e, tcc_value *v)
         op->attrs = v->def->attrs;
         return &op->results[0];
     }
-    tcc_value *r = TCC_EMIT(&e->b, tile_slice, type, e->turned[find_carried(e, v)]);
-    tcc_attr_set_ints(e->ir, &r->def->attrs, "at", 2,
-                      (int64_t[]){v->type->dims[0].size == 1 ? 0 : e->block * e->rows,
-                                  v->type->dims[1].size == 1 ? 0 : e->column * e->cols});
-    return r;
+    return sliced(e, type, e->turned[find_carried(e, v)], v->type->dims[0].size == 1 ? 0 : e->block * e->rows,
+                  v->type->dims[1].size == 1 ? 0 : e->column * e->cols);
 }
 
 /* A coordinate of the tile, advanced by this many rows or columns. */
@@ -182,10 +203,10 @@ static void store(epilogue *e, const item *it)
 static void compute(epilogue *e, item *it)
 {
     const tcc_op *op = it->op;
-    tcc_value **slot = &it->value[it->cols ? e->column : 0][it->rows ? e->block : 0];
+    tcc_value **slot = slot_of(e, it);
     if (*slot)
         return; /* of another chunk: the same */
-    const tcc_type *type = chunk_type(e, op->results[0].type);
+    const tcc_type *type = part_of(e, op->results[0].type, it->span);
     if (op->code == TCC_OP_tile_load && !is_in_tensor(e, op, op->results[0].type)) {
         bool floats = tcc_scalar_classify(type->elem) == TCC_CLASS_FLOAT;
         *slot = floats ? tcc_build_float(&e->b, type, 0) : tcc_build_int(&e->b, type, 0);
@@ -196,8 +217,10 @@ static void compute(epilogue *e, item *it)
         return;
     }
     tcc_value *operands[3];
-    for (unsigned i = 0; i < op->n_operands; i++)
-        operands[i] = value_of(e, op->operands[i]);
+    for (unsigned i = 0; i < op->n_operands; i++) {
+        item *of = it->span > 1 ? tcc_map_get(&e->by_value, op->operands[i]) : NULL;
+        operands[i] = of ? *slot_of(e, of) : value_of(e, op->operands[i]);
+    }
     bool same = op->code == TCC_OP_tile_broadcast || op->code == TCC_OP_tile_convert;
     if (same && operands[0]->type == type) {
         *slot = operands[0];
@@ -211,7 +234,13 @@ static void compute(epilogue *e, item *it)
 
 /* ---- the walk -------------------------------------------------------------------------- */
 
-enum { LOADS = 1, OTHERS = 2 };
+/* Loads of tiles, of what all rows or columns share, and the rest. */
+enum { TILES = 1, VECTORS = 2, LOADS = TILES | VECTORS, OTHERS = 4 };
+
+static unsigned kind_of(const item *it)
+{
+    return it->op->code != TCC_OP_tile_load ? OTHERS : it->rows && it->cols ? TILES : VECTORS;
+}
 
 /* The part of a chunk given by `which`. */
 static void walk_chunk(epilogue *e, int64_t column, int64_t block, unsigned which)
@@ -220,7 +249,7 @@ static void walk_chunk(epilogue *e, int64_t column, int64_t block, unsigned whic
     e->block = block;
     for (size_t i = 0; i < e->n_items; i++) {
         item *it = &e->items[i];
-        if (!(which & (it->op->code == TCC_OP_tile_load ? LOADS : OTHERS)))
+        if (!(which & kind_of(it)))
             continue;
         e->b.loc = it->op->loc;
         if (it->op->code == TCC_OP_tile_store)
@@ -241,15 +270,51 @@ static void walk_column(epilogue *e, int64_t column, int64_t n)
     }
 }
 
+/* Those of columns [begin, end), so far as there are these, and they have not been loaded. */
+static void load(epilogue *e, int64_t begin, int64_t end, unsigned which)
+{
+    for (int64_t c = begin; c < end && c < e->n_columns; c++)
+        for (int64_t b = 0; b < e->n_blocks; b++)
+            walk_chunk(e, c, b, which);
+}
+
 /* With loads a few columns ahead. */
 static void unroll(epilogue *e)
 {
-    for (int64_t c = e->begin; c < e->end + TCC_LOOKAHEAD; c++) {
-        for (int64_t b = 0; c < e->end && b < e->n_blocks; b++)
-            walk_chunk(e, c, b, LOADS);
-        for (int64_t b = 0; c >= e->begin + TCC_LOOKAHEAD && b < e->n_blocks; b++)
-            walk_chunk(e, c - TCC_LOOKAHEAD, b, OTHERS);
+    for (int64_t c = e->begin; c < e->end; c++) {
+        load(e, c, c + TCC_LOOKAHEAD + 1, VECTORS);
+        load(e, c, c + e->ahead + 1, TILES);
+        for (int64_t b = 0; b < e->n_blocks; b++)
+            walk_chunk(e, c, b, OTHERS);
     }
+}
+
+/* Whether an op's operands are there before another one, of the epilogue's block. */
+static bool is_ready(const epilogue *e, const tcc_op *op, const tcc_op *before)
+{
+    bool ready = true;
+    for (unsigned i = 0; i < op->n_operands; i++) {
+        const tcc_op *def = op->operands[i]->def;
+        ready &= !def || def->block != e->whole || tcc_op_reaches(def, before);
+    }
+    return ready;
+}
+
+/* The first tiles, in front of the loop that computes what the epilogue begins with. */
+static void load_before_loop(epilogue *e, tcc_op *first)
+{
+    tcc_op *loop = first->prev;
+    while (loop && !tcc_is_loop(loop))
+        loop = loop->prev;
+    for (size_t i = 0; i < e->n_items && loop; i++)
+        if (kind_of(&e->items[i]) == TILES && !is_ready(e, e->items[i].op, loop))
+            loop = NULL;
+    if (!loop)
+        return;
+    tcc_builder behind = e->b;
+    e->b = tcc_builder_before(loop);
+    load(e, 0, e->ahead, TILES);
+    e->b = behind;
 }
 
 /* Along m first: what is the same for all rows then lives for a column. */
@@ -437,10 +502,22 @@ static void plan_strips(epilogue *e)
             e->items[i].buffers[b] = build_buffer(e, e->items[i].op);
 }
 
-static bool fits(const epilogue *e, const tcc_type *t)
+static bool fits(const epilogue *e, const tcc_type *t, int64_t span)
 {
     return t->rank == 2 && (t->dims[0].size == 1 || t->dims[0].size == e->m) &&
-           (t->dims[1].size == 1 || t->dims[1].size == e->n) && chunk_type(e, t);
+           (t->dims[1].size == 1 || t->dims[1].size == e->n) && part_of(e, t, span);
+}
+
+/* For how many columns of chunks at a time an op is computed: loads of rows that are longer than a chunk's, and their
+ * conversions, for two. */
+static int64_t span_of(const epilogue *e, const tcc_op *op)
+{
+    enum { WIDER = 2 };
+    const item *of = op->code == TCC_OP_tile_convert ? tcc_map_get(&e->by_value, op->operands[0]) : NULL;
+    if (of)
+        return of->span;
+    bool wider = op->code == TCC_OP_tile_load && !fits(e, op->results[0].type, 1) && e->n_columns % WIDER == 0;
+    return wider ? WIDER : 1;
 }
 
 /* Whether an op is computed chunk by chunk, or the same for all of them. */
@@ -504,10 +581,11 @@ static bool collect(epilogue *e, tcc_op *first, tcc_arena *scratch)
         bool pure = tcc_op_info_get(op->code)->flags & TCC_PURE;
         if (!t && !op->n_regions && pure)
             continue;
-        if (!t || !fits(e, t) || !is_independent(e, op))
+        int64_t span = span_of(e, op);
+        if (!t || !fits(e, t, span) || !is_independent(e, op))
             return false;
         item *it = &e->items[e->n_items++];
-        *it = (item){.op = op, .rows = t->dims[0].size != 1, .cols = t->dims[1].size != 1};
+        *it = (item){.op = op, .rows = t->dims[0].size != 1, .cols = t->dims[1].size != 1, .span = span};
         if (op->code != TCC_OP_tile_store)
             *tcc_map_at(&e->by_value, &op->results[0]) = it;
         for (unsigned i = 0; i < op->n_operands; i++) {
@@ -515,7 +593,7 @@ static bool collect(epilogue *e, tcc_op *first, tcc_arena *scratch)
             if (v->type->kind != TCC_KIND_tile || tcc_map_get(&e->by_value, v) || is_constant(v))
                 continue;
             size_t c = find_carried(e, v);
-            if (c == MAX_CARRIED || !fits(e, v->type))
+            if (c == MAX_CARRIED || !fits(e, v->type, 1))
                 return false;
             e->carried[c] = e->turned[c] = v;
             e->n_carried += c == e->n_carried;
@@ -623,6 +701,22 @@ static tcc_op *loop_over_tiles(const tcc_op *role, const tcc_block *block)
     return tcc_is_loop(loop) && loop->block->parent == role && !loop->n_results ? loop : NULL;
 }
 
+/* Loops compute the same chunk each time: one as wide as what is loaded. False where strips do not consist of these. */
+static bool widen_chunks(epilogue *e)
+{
+    int64_t span = 1;
+    for (size_t i = 0; i < e->n_items; i++)
+        span = e->items[i].span > span ? e->items[i].span : span;
+    if (e->strip % span)
+        return false;
+    for (size_t i = 0; i < e->n_items; i++)
+        e->items[i].span = 1;
+    e->cols *= span;
+    e->n_columns /= span;
+    e->strip /= span;
+    return true;
+}
+
 static bool chunk(tcc_pass_ctx *ctx, tcc_op *role, tcc_block *block)
 {
     epilogue *e = TCC_NEW(ctx->scratch, epilogue);
@@ -641,13 +735,19 @@ static bool chunk(tcc_pass_ctx *ctx, tcc_op *role, tcc_block *block)
     e->b = tcc_block_yield(block) ? tcc_builder_before(block->last) : tcc_builder_at_end(block);
     e->b.loc = first->loc;
     int64_t group = tcc_attr_int(&role->attrs, "separate", 0);
+    int64_t ahead = tcc_attr_int(&role->attrs, "ahead", 0);
+    e->ahead = ahead > TCC_LOOKAHEAD ? ahead : TCC_LOOKAHEAD;
     tcc_attr_remove(&role->attrs, "separate");
+    tcc_attr_remove(&role->attrs, "ahead");
     bool is_long = tcc_low_should_loop(first, chunks * e->of_thread);
+    bool loops = can_loop(e) && (is_long || (e->by_block && e->n_blocks > 1 && !has_wide_stores(e))) && widen_chunks(e);
+    if (ahead && !loops && !e->by_block && !group)
+        load_before_loop(e, first);
     for (; e->begin < e->n_columns; e->begin = e->end) {
         e->end = e->begin + e->strip;
         if (e->n_staged)
             wait_for_buffer(e);
-        if (can_loop(e) && (is_long || (e->by_block && e->n_blocks > 1 && !has_wide_stores(e))))
+        if (loops)
             loop_over(e, 1, is_long && e->by_block && can_nest(e));
         else if (e->by_block)
             do_blocks(e);

@@ -213,6 +213,7 @@ static bool shares_offsets(const tcc_epilogue *e, size_t i)
 typedef struct cost {
     int64_t held;      /* from the first chunk to the last */
     int64_t loads, results;
+    int64_t tiles;     /* loads of what no rows or columns share */
     int64_t addresses; /* of elements that are not adjacent */
     bool barrier;      /* nothing is computed ahead of a stmatrix: ptx.def */
 } cost;
@@ -239,12 +240,20 @@ static cost cost_of(const tcc_epilogue *e, const tcc_schedule *s, int64_t chunk,
             c.addresses = n;
         if (a->store)
             continue;
+        n = aligned && is_contiguous(a) && bits <= 16 ? n / 2 : n;
         if (cols)
-            c.loads += aligned && is_contiguous(a) && bits <= 16 ? n / 2 : n;
+            *(rows ? &c.tiles : &c.loads) += n;
         else /* for all columns */
             c.held += n;
     }
     return c;
+}
+
+/* Columns of chunks of which tiles fit into so many registers, if they are at least as many as run ahead anyway. */
+static int64_t columns_ahead(const cost *c, int64_t n_chunks, int64_t registers)
+{
+    int64_t fit = c->tiles && registers > 0 ? registers / c->tiles : 0;
+    return fit >= n_chunks ? n_chunks : fit >= TCC_LOOKAHEAD ? fit : 0;
 }
 
 tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const tcc_target *t,
@@ -261,7 +270,6 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
      * ahead of their stores, and then of all chunks. */
     int64_t more = c.results - blocks * own;
     bool computes = !c.barrier && more > 0;
-    int64_t ahead = TCC_LOOKAHEAD * c.loads + (computes ? n_chunks * more : 0);
     int64_t again = s->persistent ? PERSISTENT : 0, turns = tcc_schedule_turns(s);
     int64_t one = accumulators + c.held + step + OTHERS + SEPARATE + again;
     int64_t spare = more > 0 && blocks > SPARE_BLOCKS ? 0 : SPARE;
@@ -272,16 +280,19 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
     int64_t operands = (of_thread * e->operand_bits + s->k / COLUMN_OWNERS * e->column_bits + put + 31) / 32;
     int64_t loop = accumulators + LEAST + operands + (operands ? COMPUTING : 0);
     int64_t limit = tcc_schedule_registers(s, t, &producer), free = limit - one;
-    int64_t another = (c.loads + c.addresses) / blocks + step; /* block of a chunk */
+    int64_t no_tiles = one - SEPARATE + TCC_LOOKAHEAD * c.loads + (computes ? n_chunks * more : 0) +
+                       2 * n_chunks * c.addresses + (turns > 1 ? TURNS : 0);
+    int64_t another = (c.loads + c.tiles + c.addresses) / blocks + step; /* block of a chunk */
     /* For several results ptxas keeps more than is counted here. */
     bool groups = more <= 0 && another && free > 0;
     return (tcc_pressure){
         .least = loop,
         .separate = one > loop ? one : loop,
         .scarce = scarce > loop ? scarce : loop,
-        .together = one - SEPARATE + ahead + 2 * n_chunks * c.addresses + (turns > 1 ? TURNS : 0),
+        .together = no_tiles + TCC_LOOKAHEAD * c.tiles,
         .limit = limit,
         .group = 1 + (groups ? free : 0) / (another ? another : 1), /* gcc 14 divides before it looks at `groups` */
+        .ahead = columns_ahead(&c, n_chunks, limit - (no_tiles > loop + again ? no_tiles : loop + again)),
     };
 }
 
@@ -291,6 +302,8 @@ void tcc_pressure_set(tcc_func *f, const tcc_pressure *p, tcc_loc place)
 {
     if (p->together > p->limit)
         tcc_attr_set_int(f->ir, &f->attrs, "separate", p->group);
+    else if (p->ahead)
+        tcc_attr_set_int(f->ir, &f->attrs, "ahead", p->ahead);
     if (p->scarce > p->limit)
         tcc_attr_set(f->ir, &f->attrs, "may_spill",
                      (tcc_attr){.kind = TCC_ATTR_INT, .i = p->scarce}, place);

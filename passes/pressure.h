@@ -11,7 +11,7 @@
 #include "passes/contraction.h"
 #include "passes/schedule.h"
 
-/* Chunks by which the epilogue's loads run ahead of their use (chunk_epilogue.c). */
+/* Columns of chunks by which the epilogue's loads run ahead of their use at least (chunk_epilogue.c). */
 enum { TCC_LOOKAHEAD = 4 };
 
 /* What a kernel computes from its sum. */
@@ -26,6 +26,7 @@ typedef struct tcc_pressure {
     int64_t together; /* with all chunks that ptxas may compute at the same time */
     int64_t limit;    /* of the thread */
     int64_t group;    /* chunks of a block that can be taken up at once */
+    int64_t ahead;    /* columns of chunks of which tiles can be loaded before the loop; 0: none */
 } tcc_pressure;
 
 /* aligned: the variant stores by TMA, and loads pairs of neighbours at once. */
@@ -33,7 +34,7 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
                              bool aligned);
 
 /* Sets the attributes for a function's pressure: `separate` makes the epilogue compute groups of
- * this many chunks one after the other; `may_spill`, located at `place`, is the number of registers
+ * this many chunks one after the other, `ahead` lets its loads of tiles run this many columns of chunks ahead; `may_spill`, located at `place`, is the number of registers
  * needed if even that may not fit. */
 void tcc_pressure_set(tcc_func *f, const tcc_pressure *p, tcc_loc place);
 /* Warns of the functions that may spill. */

@@ -136,6 +136,7 @@ static void keep_product(tcc_func *f, const split *s)
         set_map(TCC_EMIT_V(&b, tensor_write, parts, tensor_of(f, s, i)), s);
     }
     tcc_attr_remove(&f->attrs, "separate");
+    tcc_attr_remove(&f->attrs, "ahead");
     tcc_attr_remove(&f->attrs, "may_spill");
 }
 
@@ -179,6 +180,7 @@ static void keep_rest(tcc_func *f, const split *s)
     set_tile(f, s);
     tcc_attr_remove(&f->attrs, "more");
     tcc_attr_remove(&f->attrs, "separate");
+    tcc_attr_remove(&f->attrs, "ahead");
     tcc_attr_remove(&f->attrs, "may_spill");
 }
 

@@ -259,15 +259,13 @@ static void walk_chunk(epilogue *e, int64_t column, int64_t block, unsigned whic
     }
 }
 
-/* So many chunks of a column, one after the other where they are blocks: or loads of all of them move up,
- * into too many registers. */
-static void walk_column(epilogue *e, int64_t column, int64_t n)
+/* A chunk, which nothing of the next one passes where they are blocks: or loads of all of them move up, into too many
+ * registers. */
+static void walk_whole(epilogue *e, int64_t column, int64_t block)
 {
-    for (int64_t b = 0; b < n; b++) {
-        walk_chunk(e, column, b, LOADS | OTHERS);
-        if (e->by_block)
-            TCC_EMIT_V(&e->b, async_pin, NULL);
-    }
+    walk_chunk(e, column, block, LOADS | OTHERS);
+    if (e->by_block)
+        TCC_EMIT_V(&e->b, async_pin, NULL);
 }
 
 /* Those of columns [begin, end), so far as there are these, and they have not been loaded. */
@@ -317,11 +315,30 @@ static void load_before_loop(epilogue *e, tcc_op *first)
     e->b = behind;
 }
 
-/* Along m first: what is the same for all rows then lives for a column. */
+static bool has(const item *it, const char *attr)
+{
+    return tcc_attr_find(&it->op->attrs, attr);
+}
+
+/* Whether a store is in words. */
+static bool stores_words(const epilogue *e)
+{
+    bool any = false;
+    for (size_t i = 0; i < e->n_items; i++)
+        any |= e->items[i].op->code == TCC_OP_tile_store && has(&e->items[i], "words");
+    return any;
+}
+
+/* Along m first: what is the same for all rows then lives for a column. Words are of so many rows of a block that their
+ * addresses, which are the same in the next column, would fill the registers until then: along n first. */
 static void do_blocks(epilogue *e)
 {
-    for (int64_t c = e->begin; c < e->end; c++)
-        walk_column(e, c, e->n_blocks);
+    int64_t n_columns = e->end - e->begin;
+    bool along_n = stores_words(e);
+    for (int64_t i = 0; i < n_columns * e->n_blocks; i++) {
+        int64_t column = along_n ? i % n_columns : i / e->n_blocks;
+        walk_whole(e, e->begin + column, along_n ? i / n_columns : i % e->n_blocks);
+    }
 }
 
 /* Chunks in groups of this many, if registers are scarce. Otherwise ptxas would move the loads and
@@ -377,7 +394,8 @@ static void loop_over(epilogue *e, int dim, bool nested)
     if (nested)
         loop_over(e, 0, false);
     else
-        walk_column(e, 0, dim ? e->n_blocks : 1);
+        for (int64_t b = 0; b < (dim ? e->n_blocks : 1); b++)
+            walk_whole(e, 0, b);
     for (size_t c = 0; c < e->n_carried; c++) {
         bool turns = types[c]->dims[dim].size != 1;
         operands[c] = turns ? TCC_EMIT(&e->b, tile_rotate, types[c], e->turned[c]) : e->turned[c];
@@ -678,10 +696,10 @@ static bool can_nest(const epilogue *e)
 static bool has_wide_stores(const epilogue *e)
 {
     bool all = true;
-    for (size_t i = 0; i < e->n_items; i++)
-        all &= e->items[i].op->code != TCC_OP_tile_store ||
-               tcc_attr_find(&e->items[i].op->attrs, "wide") || tcc_attr_find(&e->items[i].op->attrs, "words") ||
-               tcc_attr_find(&e->items[i].op->attrs, "pairs");
+    for (size_t i = 0; i < e->n_items; i++) {
+        const item *it = &e->items[i];
+        all &= it->op->code != TCC_OP_tile_store || has(it, "wide") || has(it, "words") || has(it, "pairs");
+    }
     return all;
 }
 

@@ -9,6 +9,7 @@
  * nvvm_tile.c     how warps hold tiles; loads and stores
  * nvvm_read.c     from stages to registers, and back
  * nvvm_send.c     results on their way through shared memory
+ * nvvm_words.c    rows that begin anywhere in a word, stored in aligned words
  * nvvm_draw.c     numbers that one thread draws for all
  *
  * Each op is lowered by its operands, attributes and types, and by the threads that run it; what
@@ -179,6 +180,26 @@ void tcc_nvvm_read(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_put_registers(tcc_nvvm_lowering *l, tcc_op *op);
 /* async.write to a buffer whose columns are contiguous. */
 void tcc_nvvm_write_columns(tcc_nvvm_lowering *l, tcc_op *op);
+
+/* ---- stores in words (nvvm_words.c) -------------------------------------------------------- */
+
+/* What is stored: elements from an address on, where `inside` holds. */
+typedef struct tcc_words {
+    tcc_value *base, *inside;
+    tcc_scalar elem;
+} tcc_words;
+
+/* The elements of a word. */
+int64_t tcc_nvvm_in_word(tcc_scalar elem);
+/* How many elements precede the first aligned word, from the one at `offset`, an i64, and `disp` on. */
+tcc_value *tcc_nvvm_skip(tcc_lowering *low, const tcc_words *w, tcc_value *offset, int64_t disp);
+/* Stores a word, which is aligned there, or those of its elements that are in the row: it begins in column `col`, and the row
+ * has `room`. */
+void tcc_nvvm_store_word(tcc_lowering *low, const tcc_words *w, tcc_value *word, tcc_value *offset, int64_t disp,
+                         tcc_value *col, tcc_value *room);
+/* Stores the first elements of a row's first word: so many as `skipped` is more than `least`. */
+void tcc_nvvm_store_skipped(tcc_lowering *low, const tcc_words *w, tcc_value *word, tcc_value *offset, int64_t disp,
+                            tcc_value *skipped, tcc_value *least);
 
 /* ---- sending (nvvm_send.c) --------------------------------------------------------------- */
 

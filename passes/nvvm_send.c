@@ -163,9 +163,8 @@ static bool is_by_threads_alone(const tcc_value *tensor)
     return alone;
 }
 
-/* A tile on its way to unaligned rows of a tensor. A row's part of the tile begins `skip` elements before an
- * aligned word. Lane l stores words l, l + 32, … from there on, each of which has the elements of two words of the
- * buffer, unless skip is 0. The skipped elements, and those after the last whole word, are stored one by one. */
+/* A tile on its way to unaligned rows of a tensor. Lane l stores words l, l + 32, … of each, from the first that is
+ * aligned on. */
 typedef struct rows {
     const staging *from;
     const tcc_value *tensor;
@@ -177,7 +176,8 @@ typedef struct rows {
 
 /* The part of a row in a lane. */
 typedef struct part {
-    tcc_value *start, *skip, *inside; /* element 0 of the row */
+    tcc_words to;
+    tcc_value *start, *skip;          /* element 0 of the row */
     tcc_value **words, *first;        /* what it stores; the first of them in the buffer */
 } part;
 
@@ -227,12 +227,9 @@ static void load_row(tcc_nvvm_lowering *l, const rows *r, tcc_value *at, part *o
     tcc_lowering *low = &l->low;
     int64_t rounds = (r->words + TCC_WARP_LANES - 1) / TCC_WARP_LANES;
     out->start = tcc_low_bin(low, TCC_OP_arith_add, r->origin, tcc_low_scaled(low, at, r->stride));
-    out->inside = tcc_low_bin(low, TCC_OP_arith_and, r->inside, tcc_low_cmp(low, "lt", at, r->room[0]));
-    tcc_value *behind = tcc_low_div(low, TCC_EMIT(&low->b, nvvm_phase, low->i32, r->base), r->from->elem_bytes);
-    tcc_value *in_word = tcc_low_bin_const(low, TCC_OP_arith_and, out->start, r->in_word - 1);
-    behind = tcc_low_bin(low, TCC_OP_arith_add, behind, tcc_low_cast(low, low->i32, in_word));
-    out->skip = tcc_low_bin(low, TCC_OP_arith_sub, tcc_low_c32(low, 0), behind);
-    out->skip = tcc_low_bin_const(low, TCC_OP_arith_and, out->skip, r->in_word - 1);
+    tcc_value *inside = tcc_low_bin(low, TCC_OP_arith_and, r->inside, tcc_low_cmp(low, "lt", at, r->room[0]));
+    out->to = (tcc_words){r->base, inside, r->tensor->type->elem};
+    out->skip = tcc_nvvm_skip(low, &out->to, out->start, 0);
     tcc_value *by = tcc_low_mul(low, out->skip, 8 * r->from->elem_bytes);
     out->words = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, (size_t)rounds);
     for (int64_t i = 0; i < rounds; i++) {
@@ -244,46 +241,20 @@ static void load_row(tcc_nvvm_lowering *l, const rows *r, tcc_value *at, part *o
     }
 }
 
-/* Stores `n` elements of a word, from this one on, `disp` elements after an offset. */
-static void store_elements(tcc_nvvm_lowering *l, const rows *r, tcc_value *word, int64_t first, int64_t n,
-                           tcc_value *offset, int64_t disp, tcc_value *when)
-{
-    tcc_lowering *low = &l->low;
-    tcc_scalar elem = r->tensor->type->elem;
-    tcc_value *v = tcc_low_pack(low, TCC_i32, 1, &word, 1);
-    v = TCC_EMIT(&low->b, vec_bitcast, tcc_low_vec(low, elem, r->in_word), v);
-    tcc_op *op = TCC_EMIT_V(&low->b, nvvm_st_global, r->base, offset, when, tcc_low_slice(low, v, first, n));
-    if (n == r->in_word)
-        tcc_attr_set_int(low->ir, &op->attrs, "align", WORD_BYTES);
-    if (disp)
-        tcc_attr_set_int(low->ir, &op->attrs, "disp", disp);
-}
-
 static void store_row(tcc_nvvm_lowering *l, const rows *r, const part *from)
 {
     tcc_lowering *low = &l->low;
+    tcc_words to = from->to;
     tcc_value *lane = low->vendor->lane(low);
     tcc_value *col = tcc_low_bin(low, TCC_OP_arith_add, tcc_low_mul(low, lane, r->in_word), from->skip);
     tcc_value *offset = tcc_low_bin(low, TCC_OP_arith_add, from->start, tcc_low_cast(low, low->i64, col));
-    for (int64_t at = 0; at * r->in_word < r->from->cols; at += TCC_WARP_LANES) {
-        tcc_value *word = from->words[at / TCC_WARP_LANES], *room = tcc_low_add(low, r->room[1], -at * r->in_word);
-        tcc_value *last = tcc_low_add(low, col, r->in_word - 1);
-        tcc_value *whole = tcc_low_bin(low, TCC_OP_arith_and, from->inside, tcc_low_cmp(low, "lt", last, room));
-        store_elements(l, r, word, 0, r->in_word, offset, at * r->in_word, whole);
-        for (int64_t e = 0; e < r->in_word - 1; e++) {
-            tcc_value *has = tcc_low_cmp(low, "lt", tcc_low_add(low, col, e), room);
-            has = tcc_low_bin(low, TCC_OP_arith_and, from->inside, has);
-            store_elements(l, r, word, e, 1, offset, at * r->in_word + e,
-                           tcc_low_bin(low, TCC_OP_arith_xor, has, whole)); /* has it where whole holds */
-        }
-    }
-    tcc_value *leads = tcc_low_cmp(low, "eq", lane, tcc_low_c32(low, 0));
+    for (int64_t at = 0; at * r->in_word < r->from->cols; at += TCC_WARP_LANES)
+        tcc_nvvm_store_word(low, &to, from->words[at / TCC_WARP_LANES], offset, at * r->in_word, col,
+                            tcc_low_add(low, r->room[1], -at * r->in_word));
+    tcc_value *none = tcc_low_c32(low, 0), *leads = tcc_low_cmp(low, "eq", lane, none);
     tcc_value *skipped = tcc_low_bin(low, TCC_OP_arith_min, from->skip, r->room[1]);
-    leads = tcc_low_bin(low, TCC_OP_arith_and, from->inside, leads);
-    for (int64_t e = 0; e < r->in_word - 1; e++) {
-        tcc_value *has = tcc_low_cmp(low, "gt", skipped, tcc_low_c32(low, e));
-        store_elements(l, r, from->first, e, 1, from->start, e, tcc_low_bin(low, TCC_OP_arith_and, leads, has));
-    }
+    to.inside = tcc_low_bin(low, TCC_OP_arith_and, to.inside, leads);
+    tcc_nvvm_store_skipped(low, &to, from->first, from->start, 0, skipped, none);
 }
 
 /* Each warp stores the rows that its lanes have written, a few at a time. */

@@ -16,7 +16,8 @@
  * are held in matrices as in the stage. A role with `spread` holds rows as vector accesses need them. Tiles loaded
  * for a stage have no layout: threads hold them as they load them. If the results of mma.sync have 16 bits and aligned
  * rows, a warp has 32 neighbouring columns (`beside`), and what it stores is converted to rows of which a lane has 16
- * bytes.
+ * bytes. Where results of 8 or 16 bits may be unaligned, it is converted to rows of which lanes have a word each, or,
+ * after wmma, computed in them (`line`).
  *
  * Requires specialize-warps.
  */
@@ -93,6 +94,19 @@ static const tcc_type *hold_in_rows(tcc_ir *ir, const tcc_type *t, const tcc_op 
                                               {0, TCC_IN_REGISTERS, m / below}});
 }
 
+const tcc_type *tcc_hold_in_lines(tcc_ir *ir, const tcc_type *t, const tcc_op *role, int64_t neighbours)
+{
+    tcc_fragment_id id = neighbours == 2 ? TCC_FRAGMENT_row2 : TCC_FRAGMENT_row4;
+    int64_t m = t->dims[0].size, n = t->dims[1].size, cols = tcc_fragments[id].cols;
+    int64_t warps = tcc_attr_int(&role->attrs, "warps", 1);
+    if (t->rank != 2 || (m != 1 && m % warps) || (n != 1 && n % cols))
+        return NULL;
+    return tcc_layout_repeated(ir, t, id, 3,
+                               (tcc_repeat[]){{1, TCC_IN_REGISTERS, n == 1 ? 1 : n / cols},
+                                              {0, TCC_IN_WARPS, warps},
+                                              {0, TCC_IN_REGISTERS, m == 1 ? 1 : m / warps}});
+}
+
 /* The part of a stage that a warp holds in one matrix, if the narrowest elements from which the stage is computed
  * have this many bits: lanes have words of them. */
 static tcc_fragment_id matrix_of(const tcc_type *stage, unsigned bits, int contiguous)
@@ -133,6 +147,8 @@ typedef struct assigning {
     tcc_ir *ir;
     const tcc_op *role;
     tcc_hold *hold;
+    tcc_fragment_id sum; /* as which warps hold what they store */
+    int64_t line;        /* neighbours of a lane in whole rows, as which they compute it; or 0 */
     const tcc_op *refused; /* uses a tile from outside the role */
     tcc_arena *scratch;
     bool changed;
@@ -191,7 +207,7 @@ static bool is_for_stage(const tcc_use *u)
                    !op->block->parent->results[operand_of(u)].type->layout));
 }
 
-enum { STORED_BITS = 16 }; /* of elements that are loaded or stored in rows */
+enum { WORD_BITS = 32, HALF_BITS = 16, BYTE_BITS = 8, MOST_BESIDE = 128 };
 
 /* A read, a load or a constant. */
 static void assign_first(assigning *a, tcc_value *v)
@@ -215,7 +231,7 @@ static void load_rows(assigning *a, tcc_op *load)
     const tcc_type *own = v->type;
     int64_t warps = tcc_attr_int(&a->role->attrs, "warps", 0), rows = f->rows * warps;
     if (!own->layout || tcc_layout_fragment(own) != TCC_FRAGMENT_wgmma_d || !tcc_attr_find(&load->attrs, "wide") ||
-        tcc_scalar_bits(own->elem) != STORED_BITS || own->dims[0].size % rows || own->dims[1].size % f->cols)
+        tcc_scalar_bits(own->elem) != HALF_BITS || own->dims[0].size % rows || own->dims[1].size % f->cols)
         return;
     v->type = tcc_layout_repeated(a->ir, own, TCC_FRAGMENT_rows8, 3,
                                   (tcc_repeat[]){{1, TCC_IN_REGISTERS, own->dims[1].size / f->cols},
@@ -254,49 +270,81 @@ static bool is_in_words(const tcc_op *op)
     return tcc_attr_find(&op->attrs, "words");
 }
 
-/* Whether op stores elements of which lanes of matrix instructions hold too few neighbours for the widest access, or
- * too short a part of a row for words. */
-static bool wants_rows(const tcc_op *op)
+/* The bits of an element that op stores so that lanes of matrix instructions hold too few neighbours for the widest
+ * access, or too short a part of a row for words; 0: it does not. */
+static unsigned bits_in_rows(const tcc_op *op)
 {
-    return op->code == TCC_OP_tile_store && (tcc_attr_find(&op->attrs, "wide") || is_in_words(op)) &&
-           tcc_scalar_bits(TCC_VIEW(tile_store, op)->tensor->type->elem) == STORED_BITS;
+    if (op->code != TCC_OP_tile_store)
+        return 0;
+    unsigned bits = tcc_scalar_bits(TCC_VIEW(tile_store, op)->tensor->type->elem);
+    bool wide = tcc_attr_find(&op->attrs, "wide") && bits == HALF_BITS;
+    return wide || is_in_words(op) ? bits : 0;
 }
 
 static bool is_stored_in_rows(const assigning *a, const tcc_op *op)
 {
-    return wants_rows(op) && tcc_attr_find(&a->role->attrs, "beside");
+    return bits_in_rows(op) && tcc_attr_find(&a->role->attrs, "beside");
 }
 
+/* Lanes exchange elements of 16 bits for it, warps those of 8 or of opaque fragments. */
 static const tcc_type *in_rows(const assigning *a, const tcc_op *store, const tcc_type *t)
 {
-    tcc_fragment_id id = is_in_words(store) ? TCC_FRAGMENT_rows2 : TCC_FRAGMENT_rows8;
-    return tcc_hold_in_blocks(a->ir, t, a->role, TCC_AS_RESULT, id, false);
+    unsigned bits = bits_in_rows(store);
+    if (bits == BYTE_BITS || tcc_fragments[a->sum].opaque)
+        return tcc_hold_in_lines(a->ir, t, a->role, WORD_BITS / bits);
+    tcc_fragment_id words = a->sum == TCC_FRAGMENT_fma_d ? TCC_FRAGMENT_fma_rows2 : TCC_FRAGMENT_rows2;
+    return tcc_hold_in_blocks(a->ir, t, a->role, TCC_AS_RESULT, is_in_words(store) ? words : TCC_FRAGMENT_rows8, false);
+}
+
+/* Whether a tile that is held in whole rows is, too, in chunks in which warps have so many neighbouring columns. */
+static bool is_in_chunks(const assigning *a, const tcc_type *held, int64_t beside)
+{
+    tcc_attr waves = tcc_attr_list(&a->role->attrs, "waves");
+    tcc_fragment_id id = tcc_layout_fragment(held);
+    int64_t across = waves.list.items[1].i, cols = beside * across;
+    bool lines = id == TCC_FRAGMENT_row2 || id == TCC_FRAGMENT_row4;
+    return !lines || (tcc_fragments[a->sum].rows % across == 0 && cols % tcc_fragments[id].cols == 0 &&
+                      held->dims[1].size % cols == 0);
 }
 
 /* Whether all that the role stores can be held so. */
-static bool can_store_rows(const assigning *a)
+static bool can_store_rows(assigning *a, int64_t beside)
 {
     tcc_block *region = a->role->regions[0];
-    bool any = false, all = true;
+    unsigned bits = 0;
+    bool all = true, opaque = false;
     for (tcc_op *op = region->first; op && all; op = tcc_walk_next(op, region)) {
         if (op->code != TCC_OP_tile_store)
             continue;
         const tcc_type *t = TCC_VIEW(tile_store, op)->a->type;
         const tcc_type *sum = t->layout ? NULL : a->hold(a->ir, t, a->role, TCC_AS_SUM);
-        all = sum && tcc_layout_fragment(sum) == TCC_FRAGMENT_mma_d && wants_rows(op) && in_rows(a, op, t);
-        any = true;
+        a->sum = sum ? tcc_layout_fragment(sum) : TCC_FRAGMENT_COUNT;
+        opaque |= sum && tcc_layout_is_opaque(sum);
+        bool known = a->sum == TCC_FRAGMENT_mma_d || ((opaque || a->sum == TCC_FRAGMENT_fma_d) && is_in_words(op));
+        const tcc_type *held = known && bits_in_rows(op) ? in_rows(a, op, t) : NULL;
+        all = held && is_in_chunks(a, held, beside) && (!opaque || !bits || bits == bits_in_rows(op));
+        bits = bits_in_rows(op);
     }
-    return any && all;
+    a->line = opaque && bits ? WORD_BITS / bits : 0;
+    return bits && all;
 }
 
-/* Lets the role's warps have as many neighbouring columns as its stores want, which take elements as they are in memory:
- * two to a word that lanes exchange. */
-static void store_rows(const assigning *a, tcc_op *role)
+/* Lets the role's warps have as many neighbouring columns as its stores want, which take elements as they are in
+ * memory: two to a word that lanes exchange. */
+static void store_rows(assigning *a, tcc_op *role)
 {
     tcc_block *region = role->regions[0];
-    if (!can_store_rows(a))
+    int64_t beside = tcc_fragments[TCC_FRAGMENT_rows8].cols;
+    while (beside <= MOST_BESIDE && !can_store_rows(a, beside))
+        beside *= 2;
+    for (tcc_op *op = region->first; op && beside > MOST_BESIDE; op = tcc_walk_next(op, region))
+        if (op->code == TCC_OP_tile_store)
+            tcc_attr_remove(&op->attrs, "words");
+    if (beside > MOST_BESIDE)
         return;
-    tcc_attr_set_int(a->ir, &role->attrs, "beside", tcc_fragments[TCC_FRAGMENT_rows8].cols);
+    tcc_attr_set_int(a->ir, &role->attrs, "beside", beside);
+    if (a->line)
+        tcc_attr_set_int(a->ir, &role->attrs, "line", a->line);
     for (tcc_op *op = region->first; op; op = tcc_walk_next(op, region)) {
         const tcc_tile_store_operands *o = op->code == TCC_OP_tile_store ? TCC_VIEW(tile_store, op) : NULL;
         if (!o || o->a->type->elem == o->tensor->type->elem)

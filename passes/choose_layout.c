@@ -267,11 +267,11 @@ static bool is_read(const tcc_value *tensor)
     return is_used_by(tensor, TCC_OP_tile_load);
 }
 
-/* Whether op stores whole rows of results of mma.sync, for which lanes can exchange words: not where they would store
- * what others have read. */
+/* Whether op stores rows of what warps have multiplied in fragments, for which lanes may exchange elements: not where they
+ * would store what others have read. */
 static bool stores_rows(const tcc_schedule *s, const tcc_op *op, const tcc_value *tensor)
 {
-    return op->code == TCC_OP_tile_store && tcc_warps_sum(s) == TCC_FRAGMENT_mma_d &&
+    return op->code == TCC_OP_tile_store && tcc_warps_sum(s) != TCC_FRAGMENT_COUNT &&
            contiguous_dim(op, tensor->type) == 1 && !is_read(tensor);
 }
 
@@ -315,13 +315,14 @@ static void widen(tcc_func *f, const tcc_schedule *s, tcc_op *op, const tcc_valu
             tcc_attr_set_int(f->ir, &op->attrs, "words", WORD);
         return;
     }
-    bool rows = stores_rows(s, op, tensor), aligned = is_aligned(f, tensor, WIDE) && ends_with(tensor->type, WIDE);
+    bool rows = stores_rows(s, op, tensor), trade = rows && tcc_warps_sum(s) == TCC_FRAGMENT_mma_d;
+    bool aligned = is_aligned(f, tensor, WIDE) && ends_with(tensor->type, WIDE);
     bool wide = tcc_target_can(target, TCC_CAN_wmma) || tcc_warps_hold_opaque(s) ||
-                ((rows || loads_rows(s, op, tensor)) && aligned);
+                ((trade || loads_rows(s, op, tensor)) && aligned);
     int64_t bytes = wide ? WIDE : 2 * bits / 8;
     if (is_aligned(f, tensor, bytes) && (op->code != TCC_OP_tile_store || ends_with(tensor->type, bytes)))
         tcc_attr_set_int(f->ir, &op->attrs, wide ? "wide" : "pairs", wide ? WIDE : 1);
-    else if (rows && 2 * bits == 8 * WORD && !tensor->type->row_bytes && !copies_elements(f))
+    else if (rows && bits < 8 * WORD && !tensor->type->row_bytes && !copies_elements(f))
         tcc_attr_set_int(f->ir, &op->attrs, "words", WORD);
 }
 

@@ -70,6 +70,8 @@ bool tcc_mma_is_held(tcc_ir *ir, const tcc_op *mma, const tcc_op *role, tcc_hold
  * a second block the other half if the number of blocks is even. */
 const tcc_type *tcc_hold_in_blocks(tcc_ir *ir, const tcc_type *tile, const tcc_op *role, tcc_hold_as as,
                                    tcc_fragment_id id, bool halves);
+/* In whole rows, which warps have in turn, each lane a word of its 2 or 4 `neighbours`. */
+const tcc_type *tcc_hold_in_lines(tcc_ir *ir, const tcc_type *tile, const tcc_op *role, int64_t neighbours);
 
 typedef struct tcc_family_passes {
     const char *pipeline;                      /* to the target level */

@@ -193,8 +193,8 @@ typedef struct tcc_words {
 int64_t tcc_nvvm_in_word(tcc_scalar elem);
 /* How many elements precede the first aligned word, from the one at `offset`, an i64, and `disp` on. */
 tcc_value *tcc_nvvm_skip(tcc_lowering *low, const tcc_words *w, tcc_value *offset, int64_t disp);
-/* Stores a word, which is aligned there, or those of its elements that are in the row: it begins in column `col`, and the row
- * has `room`. */
+/* Stores a word, which is aligned there, or those of its elements that are in the row: it begins in column `col`, and
+ * the row has `room`. */
 void tcc_nvvm_store_word(tcc_lowering *low, const tcc_words *w, tcc_value *word, tcc_value *offset, int64_t disp,
                          tcc_value *col, tcc_value *room);
 /* Stores the first elements of a row's first word: so many as `skipped` is more than `least`. */

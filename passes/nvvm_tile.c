@@ -129,23 +129,14 @@ static int64_t neighbours_of_words(const tcc_access *a)
     return can && tcc_attr_find(&a->op->attrs, "words") ? step : 1;
 }
 
-/* So many lanes, this far apart, have `each` neighbours of a row after the other. */
-static int64_t lanes_in_row(const tcc_spread *held, int64_t each, int64_t *apart)
+/* So many lanes from each one on have neighbouring words of a row. */
+static int64_t lanes_in_row(const tcc_spread *held, int64_t in_word)
 {
-    const tcc_digits *lanes = &held->lanes;
-    int64_t n = 1, lane = 1;
-    while (lane < held->n_lanes && tcc_digits_place(lanes, lane, 1) != each)
-        lane *= 2;
-    for (*apart = lane; lane < held->n_lanes && tcc_digits_place(lanes, lane, 1) == n * each; lane *= 2)
+    int64_t n = 1;
+    while (n < held->n_lanes && tcc_digits_place(&held->lanes, n, 1) == n * in_word &&
+           !tcc_digits_place(&held->lanes, n, 0))
         n *= 2;
     return n;
-}
-
-/* Whether so many words of a row are stored together that few are at their ends. */
-static bool can_store_words(const tcc_access *a, int64_t each)
-{
-    int64_t apart, bits = tcc_scalar_bits(a->tensor->type->elem);
-    return each > 1 && lanes_in_row(&a->held.spread, each, &apart) * each * bits / 8 >= LEAST_WORDS * WORD_BYTES;
 }
 
 /* Element (r, c) of the tile is at base + origin + (r + add[0]) * stride[0] + (c + add[1]) * stride[1], and is
@@ -192,7 +183,8 @@ static bool plan(tcc_lowering *low, tcc_access *a)
                                     tcc_low_scaled(low, a->own[1], a->stride[1]));
     }
     if (a->op->code == TCC_OP_tile_store) {
-        a->of_words = a->contiguous && step == 1 && can_store_words(a, of_words);
+        a->of_words = a->contiguous && step == 1 && of_words > 1 && of_words == tcc_nvvm_in_word(t->elem) &&
+                      lanes_in_row(held, of_words) >= LEAST_WORDS;
         a->step = a->of_words ? of_words : a->step;
     } else if (a->contiguous && step == 1 && of_words > 1) {
         a->step = of_words;
@@ -310,45 +302,41 @@ static tcc_value *load(tcc_lowering *low, const tcc_access *a, int64_t number)
     return v;
 }
 
-/* Of a lane's elements, and of the next lane's first ones, the words that are aligned. What is left at both ends of the
+/* A lane's word, or its last elements and the next lane's first where those are one. What is left at both ends of the
  * row, or of what lanes have of it, is stored by itself. */
-static void store_words(tcc_lowering *low, const tcc_access *a, int64_t number, tcc_value *v)
+static void store_word(tcc_lowering *low, const tcc_access *a, int64_t number, tcc_value *v)
 {
     const tcc_spread *held = &a->held.spread;
     tcc_scalar elem = a->tensor->type->elem;
     spot s = spot_of(low, a, number);
     tcc_words to = {a->base, s.inside, elem};
-    int64_t in_word = tcc_nvvm_in_word(elem), n = a->step / in_word, apart, lanes = lanes_in_row(held, a->step, &apart);
-    tcc_value *lane = low->vendor->lane(low), *in_row = tcc_low_rem(low, tcc_low_div(low, lane, apart), lanes);
+    int64_t in_word = a->step, lanes = lanes_in_row(held, in_word);
+    tcc_value *lane = low->vendor->lane(low), *in_row = tcc_low_rem(low, lane, lanes);
     tcc_value *room = tcc_low_add(low, a->room[1], -a->add[1] - tcc_digits_place(&held->registers, number, 1));
-    tcc_value *own = tcc_low_bin_const(low, TCC_OP_arith_min, room, a->step);
+    tcc_value *own = tcc_low_bin_const(low, TCC_OP_arith_min, room, in_word);
     tcc_value *is_last = tcc_low_cmp(low, "eq", in_row, tcc_low_c32(low, lanes - 1));
     tcc_value *left = TCC_EMIT(&low->b, arith_select, low->i32, is_last, own, room);
     tcc_value *skip = tcc_nvvm_skip(low, &to, s.offset, s.disp);
-    tcc_value *by = tcc_low_mul(low, skip, tcc_scalar_bits(elem));
     tcc_value *offset = tcc_low_bin(low, TCC_OP_arith_add, s.offset, tcc_low_cast(low, low->i64, skip));
-    tcc_value *all = TCC_EMIT(&low->b, vec_bitcast, tcc_low_vec(low, TCC_i32, n), v);
-    tcc_value **words = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, (size_t)n + 1);
-    for (int64_t i = 0; i < n; i++)
-        words[i] = tcc_low_extract(low, all, i);
-    words[n] = from_lane(low, words[0], tcc_low_add(low, lane, apart));
-    for (int64_t i = 0; i < n; i++) {
-        tcc_value *word = TCC_EMIT(&low->b, nvvm_shf, low->i32, words[i], words[i + 1], by);
-        tcc_nvvm_store_word(low, &to, word, offset, s.disp + i * in_word, skip, tcc_low_add(low, left, -i * in_word));
-    }
+    tcc_value *first = tcc_low_extract(low, TCC_EMIT(&low->b, vec_bitcast, tcc_low_vec(low, TCC_i32, 1), v), 0);
+    tcc_value *next = from_lane(low, first, tcc_low_add(low, lane, 1));
+    tcc_value *by = tcc_low_mul(low, skip, tcc_scalar_bits(elem));
+    tcc_value *word = TCC_EMIT(&low->b, nvvm_shf, low->i32, first, next, by);
+    tcc_nvvm_store_word(low, &to, word, offset, s.disp, skip, left);
     tcc_value *none = tcc_low_c32(low, 0), *all_skipped = tcc_low_c32(low, in_word);
     tcc_value *leads = tcc_low_cmp(low, "eq", in_row, none);
     tcc_value *least = TCC_EMIT(&low->b, arith_select, low->i32, leads, none, all_skipped);
     if (in_word == 2) /* at most one is skipped: the first, which is inside */
-        tcc_nvvm_store_skipped(low, &to, words[0], offset, s.disp - 1, skip, least);
+        tcc_nvvm_store_skipped(low, &to, first, offset, s.disp - 1, skip, least);
     else
-        tcc_nvvm_store_skipped(low, &to, words[0], s.offset, s.disp, tcc_low_bin(low, TCC_OP_arith_min, skip, room), least);
+        tcc_nvvm_store_skipped(low, &to, first, s.offset, s.disp, tcc_low_bin(low, TCC_OP_arith_min, skip, room),
+                               least);
 }
 
 static void store(tcc_lowering *low, const tcc_access *a, int64_t number, tcc_value *v)
 {
     if (a->of_words) {
-        store_words(low, a, number, tcc_low_stored(low, a, number, v));
+        store_word(low, a, number, tcc_low_stored(low, a, number, v));
         return;
     }
     spot s = spot_of(low, a, number);

@@ -34,7 +34,9 @@ const tcc_type *tcc_hold_by_warps(tcc_ir *ir, const tcc_type *t, const tcc_op *r
 {
     tcc_fragment_id id = tcc_mma_sync_held(tcc_func_target(role->block->func), instr_of(role), block_of(role), as,
                                            tcc_scalar_bits(t->elem));
-    return tcc_hold_in_blocks(ir, t, role, as, id, false);
+    int64_t line = as == TCC_AS_RESULT ? tcc_attr_int(&role->attrs, "line", 0) : 0;
+    const tcc_type *in_lines = line ? tcc_hold_in_lines(ir, t, role, line) : NULL;
+    return in_lines ? in_lines : tcc_hold_in_blocks(ir, t, role, as, id, false);
 }
 
 /* Whether tiles with a fragment are operands, whose words matrix instructions multiply. */

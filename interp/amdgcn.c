@@ -139,21 +139,3 @@ tcc_outcome tcc_eval_amdgcn_s_barrier(tcc_thread *t, const tcc_inst *in)
     w->cluster_phase = 0;
     return TCC_NEXT;
 }
-
-/* ---- what only the scheduler sees ------------------------------------------------------ */
-
-tcc_outcome tcc_eval_amdgcn_sched_barrier(tcc_thread *t, const tcc_inst *in)
-{
-    (void)t, (void)in;
-    return TCC_NEXT;
-}
-
-tcc_outcome tcc_eval_amdgcn_sched_group(tcc_thread *t, const tcc_inst *in)
-{
-    return tcc_eval_amdgcn_sched_barrier(t, in);
-}
-
-tcc_outcome tcc_eval_amdgcn_setprio(tcc_thread *t, const tcc_inst *in)
-{
-    return tcc_eval_amdgcn_sched_barrier(t, in);
-}

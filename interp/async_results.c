@@ -235,9 +235,3 @@ tcc_outcome tcc_eval_async_opaque(tcc_thread *t, const tcc_inst *in)
     tcc_copy_values(t, in->results, in->operands, 1, t->mask);
     return TCC_NEXT;
 }
-
-tcc_outcome tcc_eval_async_pin(tcc_thread *t, const tcc_inst *in)
-{
-    (void)t, (void)in;
-    return TCC_NEXT;
-}

@@ -1,4 +1,4 @@
-/* eval: the table of hooks, and those of elementwise ops.
+/* eval: the table of hooks, those of elementwise ops, and those that do nothing.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "interp/exec.h"
@@ -56,23 +56,25 @@ TCC_ELEMENTWISE_OPS(HOOK)
 #define MATH(name, ...) HOOK(math_##name)
 #include "ir/math.def"
 
-/* ---- tensor: field.c runs these -------------------------------------------------------- */
+/* ---- nothing to see ---------------------------------------------------------------------- */
 
-tcc_outcome tcc_eval_tensor_read(tcc_thread *t, const tcc_inst *in)
-{
-    (void)t, (void)in;
-    return TCC_NEXT;
-}
-
-tcc_outcome tcc_eval_tensor_sum(tcc_thread *t, const tcc_inst *in)
-{
-    return tcc_eval_tensor_read(t, in);
-}
-
-tcc_outcome tcc_eval_tensor_write(tcc_thread *t, const tcc_inst *in)
-{
-    return tcc_eval_tensor_read(t, in);
-}
+#define NOTHING(id)                                                                                \
+    tcc_outcome tcc_eval_##id(tcc_thread *t, const tcc_inst *in)                                   \
+    {                                                                                              \
+        (void)t, (void)in;                                                                         \
+        return TCC_NEXT;                                                                           \
+    }
+NOTHING(tensor_read) /* field.c runs these */
+NOTHING(tensor_sum)
+NOTHING(tensor_write)
+NOTHING(async_pin)
+NOTHING(nvvm_griddepcontrol_launch)
+NOTHING(nvvm_prefetch_tensormap)
+NOTHING(nvvm_stamps) /* there is no clock to read */
+NOTHING(nvvm_stamp)
+NOTHING(amdgcn_sched_barrier) /* only the scheduler sees these */
+NOTHING(amdgcn_sched_group)
+NOTHING(amdgcn_setprio)
 
 tcc_outcome tcc_eval_tensor_dim(tcc_thread *t, const tcc_inst *in)
 {

@@ -397,9 +397,3 @@ tcc_outcome tcc_eval_nvvm_bulk_wait(tcc_thread *t, const tcc_inst *in)
         tcc_lanes_learn_end(w, lane, tcc_actor_writes(w->cta, t->id), (uint32_t)n);
     return TCC_NEXT;
 }
-
-tcc_outcome tcc_eval_nvvm_prefetch_tensormap(tcc_thread *t, const tcc_inst *in)
-{
-    (void)t, (void)in;
-    return TCC_NEXT;
-}

@@ -201,19 +201,6 @@ tcc_outcome tcc_eval_nvvm_nctaid(tcc_thread *t, const tcc_inst *in)
     return tcc_give(t, in, t->warp->cta->cluster->n_launched);
 }
 
-/* There is no clock to read. */
-tcc_outcome tcc_eval_nvvm_stamps(tcc_thread *t, const tcc_inst *in)
-{
-    (void)t, (void)in;
-    return TCC_NEXT;
-}
-
-tcc_outcome tcc_eval_nvvm_stamp(tcc_thread *t, const tcc_inst *in)
-{
-    (void)t, (void)in;
-    return TCC_NEXT;
-}
-
 tcc_outcome tcc_eval_nvvm_smem_base(tcc_thread *t, const tcc_inst *in)
 {
     return tcc_give(t, in, TCC_SMEM_BASE);
@@ -303,12 +290,6 @@ tcc_outcome tcc_eval_nvvm_griddepcontrol_wait(tcc_thread *t, const tcc_inst *in)
 {
     (void)in;
     t->early &= ~t->mask;
-    return TCC_NEXT;
-}
-
-tcc_outcome tcc_eval_nvvm_griddepcontrol_launch(tcc_thread *t, const tcc_inst *in)
-{
-    (void)t, (void)in;
     return TCC_NEXT;
 }
 

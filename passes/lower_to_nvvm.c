@@ -226,7 +226,7 @@ void tcc_nvvm_meet(tcc_nvvm_lowering *l, const tcc_op *op)
         TCC_LOW_REFUSE(&l->low, op, "%s where not all warps of a role run",
                        tcc_op_info_get(op->code)->name);
     else
-        tcc_nvvm_barrier(l, tcc_low_c32(&l->low, l->role.barrier), l->role.warps * TCC_WARP_LANES);
+        tcc_nvvm_barrier(l, tcc_low_c32(&l->low, l->role.barrier), tcc_nvvm_threads(l));
 }
 
 static void lower_barrier(tcc_nvvm_lowering *l, tcc_op *op)

@@ -1,7 +1,8 @@
 /* nvvm: what the files of lower-to-nvvm share: the state of lowering one function.
  *
  * lower_to_nvvm.c the pass: the table of ops, control flow, roles
- * nvvm_ring.c     stages, barriers and copies into shared memory
+ * nvvm_ring.c     stages, barriers and copies by the copy engine
+ * nvvm_elements.c copies of threads, element by element
  * nvvm_chunks.c   copies of threads: waited for in groups, or through registers
  * nvvm_mma.c      descriptors and wgmma
  * nvvm_warps.c    how warps hold what they multiply, and mma.sync
@@ -67,6 +68,12 @@ typedef struct tcc_nvvm_lowering {
     TCC_VEC(const tcc_units *) units; /* in which tiles are on their way to stages */
 } tcc_nvvm_lowering;
 
+/* The threads of the role. */
+static inline int64_t tcc_nvvm_threads(const tcc_nvvm_lowering *l)
+{
+    return l->role.warps * TCC_WARP_LANES;
+}
+
 /* Lowers the ops of a block. */
 void tcc_nvvm_block(tcc_nvvm_lowering *l, tcc_block *block);
 
@@ -104,6 +111,10 @@ void tcc_nvvm_release(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_copy_in_groups(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_op *alloc, tcc_value *i);
 void tcc_nvvm_load_chunks(tcc_nvvm_lowering *l, tcc_op *load);
 void tcc_nvvm_put(tcc_nvvm_lowering *l, tcc_op *op);
+/* async.copy by all threads of the role, element by element (nvvm_elements.c). */
+void tcc_nvvm_copy_elements(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_op *alloc, tcc_value *i);
+/* The coordinates of an async.copy, in the new function. */
+void tcc_nvvm_coordinates(tcc_nvvm_lowering *l, const tcc_op *copy, unsigned rank, tcc_value **out);
 /* The same for all that are alike. */
 const tcc_units *tcc_nvvm_units(tcc_nvvm_lowering *l, const tcc_units *u);
 /* The tile dimension that is contiguous in a buffer; the tensor dimension along which tile dimension d runs, -1 for

@@ -43,7 +43,7 @@ static const tcc_type *tensor_of(const tcc_op *op)
 static bool find_units(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_attrs *attrs, const tcc_dim *extents, tcc_units *u)
 {
     const tcc_type *tensor = tensor_of(op);
-    int64_t threads = l->role.warps * TCC_WARP_LANES;
+    int64_t threads = tcc_nvvm_threads(l);
     int inner = tcc_attr_int(attrs, "contiguous", 1) ? 1 : 0, last = (int)tensor->rank - 1;
     u->elem = tensor->elem;
     u->panel_width = tcc_panel_width(attrs);

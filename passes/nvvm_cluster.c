@@ -37,7 +37,7 @@ static bool place(tcc_nvvm_lowering *l, const tcc_op *op, placed *p)
 {
     const tcc_type *tile = op->operands[0]->type;
     int64_t bytes = tcc_scalar_bits(tile->elem) / 8;
-    *p = (placed){.alloc = tcc_nvvm_buffer(l, op, op->operands[1]), .threads = l->role.warps * TCC_WARP_LANES};
+    *p = (placed){.alloc = tcc_nvvm_buffer(l, op, op->operands[1]), .threads = tcc_nvvm_threads(l)};
     if (!p->alloc || !tcc_low_held(&l->low, op, tile, &p->held))
         return false;
     for (p->in_unit = bytes ? UNIT_BYTES / bytes : 0; p->in_unit > 1 && p->held.in_one % p->in_unit;)

@@ -1,5 +1,5 @@
-/* lower: target-level IR -> LLVM IR. What all targets share is in lower.c and arith.c; a target
- * adds its own ops, its maths and what makes a function a kernel (codegen/nvptx/).
+/* lower: target-level IR -> LLVM IR. What all targets share is in lower.c, values.c and arith.c; a
+ * target adds its own ops, its maths and what makes a function a kernel (codegen/nvptx/).
  *
  * A vec is kept as its elements, n LLVM values for vec<f32[n]>, for which loops carry n phis; or,
  * on targets whose registers form tuples (`vectors`), as one LLVM vector with one phi. The lowering
@@ -105,6 +105,8 @@ void tcc_lower_end(tcc_lower *l);
 
 /* Numbers that a value of this type consists of: 1 for scalars and pointers. */
 unsigned tcc_lower_count(const tcc_type *type);
+/* Whether a value of this type is one LLVM vector. */
+bool tcc_lower_is_vector(const tcc_lower *l, const tcc_type *type);
 /* The elements of a value, and of a value with one. */
 const LLVMValueRef *tcc_lower_elems(const tcc_lower *l, const tcc_value *v);
 LLVMValueRef tcc_lower_scalar(const tcc_lower *l, const tcc_value *v);

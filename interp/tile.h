@@ -27,6 +27,8 @@ tcc_window tcc_window_of(tcc_thread *t, const tcc_inst *in, unsigned tensor, uns
                          const tcc_type *type, unsigned skip);
 /* Reports coordinates that are negative and must not be. */
 bool tcc_window_is_valid(tcc_thread *t, const tcc_inst *in, const tcc_window *w);
+/* Steps an index through extents, the last dimension fastest; false at the end. */
+bool tcc_next_index(int64_t *index, const tcc_dim *extent, size_t rank);
 /* The value of undefined elements. */
 tcc_cell tcc_undefined_cell(tcc_scalar elem);
 void tcc_window_load(const tcc_window *w, tcc_cell *to);

@@ -1,0 +1,244 @@
+/* tile_grid: tile.grid and tile.ctas, point by point.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "interp/tile.h"
+
+/* An axis of tile.grid or tile.ctas: its extent, and how many of it a CTA takes. */
+typedef struct grid_axis {
+    tcc_attr extent;
+    int64_t size;
+} grid_axis;
+
+static size_t count_axes(const tcc_inst *grid)
+{
+    bool ctas = grid->op->code == TCC_OP_tile_ctas;
+    return tcc_attr_list(&grid->op->attrs, ctas ? "grid" : "axes").list.n;
+}
+
+static grid_axis axis_at(const tcc_inst *grid, size_t i)
+{
+    const tcc_attrs *attrs = &grid->op->attrs;
+    if (grid->op->code == TCC_OP_tile_ctas) {
+        const tcc_attr *items = tcc_attr_list(attrs, "grid").list.items[i].list.items;
+        return (grid_axis){items[0], items[1].i};
+    }
+    return (grid_axis){tcc_attr_list(attrs, "extents").list.items[i],
+                  tcc_attr_list(attrs, "tile").list.items[i].i};
+}
+
+static int64_t extent_of(const tcc_run *run, const tcc_inst *grid, size_t i)
+{
+    return tcc_run_dim(run, axis_at(grid, i).extent);
+}
+
+static int64_t tiles_along(const tcc_run *run, const tcc_inst *grid, size_t i)
+{
+    int64_t size = axis_at(grid, i).size;
+    return (extent_of(run, grid, i) + size - 1) / size;
+}
+
+/* For a cluster; 1: there is none. */
+static unsigned ctas_of(const tcc_inst *grid)
+{
+    bool ctas = grid->op->code == TCC_OP_tile_ctas;
+    return ctas ? (unsigned)tcc_attr_int(&grid->op->attrs, "cluster", 1) : 1;
+}
+
+static bool is_persistent(const tcc_inst *grid)
+{
+    return grid->op->code == TCC_OP_tile_ctas &&
+           grid->op->regions[0]->n_args == (ctas_of(grid) > 1 ? 3 : 2);
+}
+
+static int64_t count_points(const tcc_run *run, const tcc_inst *grid)
+{
+    int64_t n = 1;
+    for (size_t i = 0; i < count_axes(grid); i++)
+        if (__builtin_mul_overflow(n, tiles_along(run, grid, i), &n))
+            n = INT64_MAX; /* more than can be run, unless another axis is empty */
+    return n && is_persistent(grid) ? tcc_run_launched(run, n, ctas_of(grid)) : n;
+}
+
+/* Gives the region's arguments the first indices of a tile, or the number of a CTA, or of a cluster and the CTA's
+ * in it. The order of tiles is free: an odd seed takes the last first. */
+static void enter_point(tcc_thread *t, const tcc_inst *grid, int64_t point)
+{
+    const tcc_run *run = t->x->run;
+    const uint32_t *args = grid->regions[0].args;
+    if (run->options->seed % 2)
+        point = count_points(run, grid) - 1 - point;
+    if (grid->op->code == TCC_OP_tile_ctas) {
+        t->x->cta = point;
+        t->x->launched = count_points(run, grid);
+        t->x->drawn = -1;
+        tcc_cells(t, args[0])[0].i = point;
+        if (is_persistent(grid))
+            tcc_cells(t, args[1])[0].i = count_points(run, grid);
+        if (ctas_of(grid) > 1)
+            tcc_cells(t, args[grid->op->regions[0]->n_args - 1])[0].i = t->rank;
+        return;
+    }
+    for (size_t i = count_axes(grid); i-- > 0;) {
+        int64_t n = tiles_along(run, grid, i);
+        tcc_cells(t, args[i])[0].i = point % n * axis_at(grid, i).size;
+        point /= n;
+    }
+}
+
+/* The axis that a field's dimension is. */
+static size_t axis_of(const tcc_inst *grid, const char *name)
+{
+    tcc_attr axes = tcc_attr_list(&grid->op->attrs, "axes");
+    size_t axis = 0;
+    while (strcmp(axes.list.items[axis].s, name))
+        axis++;
+    return axis;
+}
+
+/* NULL, reported, when it is too large. */
+static tcc_param *create_field(tcc_exec *x, const tcc_inst *grid, const tcc_value *v)
+{
+    tcc_run *run = x->run;
+    tcc_param *p = TCC_NEW(run->scratch, tcc_param);
+    *p = (tcc_param){.name = "", .type = v->type, .count = 1};
+    p->extents = TCC_NEW_ARRAY(run->scratch, int64_t, v->type->rank);
+    p->strides = TCC_NEW_ARRAY(run->scratch, int64_t, v->type->rank);
+    for (unsigned d = v->type->rank; d-- > 0;) {
+        p->extents[d] = extent_of(run, grid, axis_of(grid, v->type->dims[d].name));
+        p->strides[d] = p->count;
+        if (__builtin_mul_overflow(p->count, p->extents[d], &p->count))
+            p->count = INT64_MAX;
+    }
+    if (!tcc_exec_has_room(x, grid->op, (uint64_t)p->count, sizeof(double)))
+        return NULL;
+    p->data = TCC_NEW_ARRAY(run->scratch, double, (size_t)p->count);
+    return p;
+}
+
+/* Whether a tile's element is one of a field: where the field does not have the axis, only the
+ * first is. The tile's dimensions are the first axes. */
+static bool is_of_field(const tcc_inst *grid, const tcc_type *field, const int64_t *index,
+                        size_t rank)
+{
+    tcc_attr axes = tcc_attr_list(&grid->op->attrs, "axes");
+    for (size_t x = 0; x < rank; x++) {
+        bool has = false;
+        for (unsigned d = 0; d < field->rank; d++)
+            has |= !strcmp(field->dims[d].name, axes.list.items[x].s);
+        if (!has && index[x])
+            return false;
+    }
+    return true;
+}
+
+/* Puts a tile of a field in its place. */
+static void put_tile(const tcc_thread *t, const tcc_inst *grid, tcc_param *field, uint32_t tile)
+{
+    const tcc_type *type = t->x->program->values[tile].type;
+    const tcc_cell *from = tcc_cells(t, tile);
+    int64_t index[TCC_WINDOW_RANK] = {0};
+    do {
+        int64_t place = 0;
+        bool inside = is_of_field(grid, field->type, index, type->rank);
+        for (unsigned d = 0; d < field->type->rank; d++) {
+            size_t axis = axis_of(grid, field->type->dims[d].name);
+            int64_t at = tcc_cells(t, grid->regions[0].args[axis])[0].i;
+            at += axis < type->rank ? index[axis] : 0;
+            inside &= at < field->extents[d];
+            place += at * field->strides[d];
+        }
+        if (inside)
+            tcc_param_store(t->x->run, field, place, *from);
+        from++;
+    } while (tcc_next_index(index, type->dims, type->rank));
+}
+
+static bool knows_extents(tcc_thread *t, const tcc_inst *in)
+{
+    for (size_t i = 0; i < count_axes(in); i++)
+        if (extent_of(t->x->run, in, i) < 0)
+            return TCC_WRONG(t->x, in->op, "extent %zu is not one of the function's dims", i), false;
+    return true;
+}
+
+tcc_outcome tcc_eval_tile_grid(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_run *run = t->x->run;
+    if (!knows_extents(t, in))
+        return TCC_FAILED;
+    for (unsigned i = 0; i < in->op->n_results; i++) {
+        tcc_param *field = create_field(t->x, in, &in->op->results[i]);
+        if (!field)
+            return TCC_FAILED;
+        *tcc_map_at(&run->fields, &in->op->results[i]) = field;
+    }
+    if (!count_points(run, in))
+        return TCC_NEXT;
+    tcc_thread_enter(t, in, 0, t->mask);
+    enter_point(t, in, 0);
+    return TCC_JUMPED;
+}
+
+/* A cluster's CTAs, each in a thread of its own, at the beginning of their region. */
+static void start_cluster(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_exec *x = t->x;
+    if (!x->ctas) {
+        x->n_ctas = ctas_of(in);
+        x->async = NULL; /* it was of one */
+        x->ctas = TCC_NEW_ARRAY(x->run->scratch, tcc_thread *, x->n_ctas);
+        for (unsigned r = 0; r < x->n_ctas; r++) {
+            x->ctas[r] = tcc_thread_create(x, &in->regions[0], t);
+            x->ctas[r]->rank = r;
+        }
+    }
+    for (unsigned r = 0; r < x->n_ctas; r++) {
+        tcc_thread_restart(x->ctas[r]);
+        memcpy(x->ctas[r]->cells, t->cells, x->program->n_cells * sizeof *t->cells);
+        enter_point(x->ctas[r], in, x->point);
+    }
+    tcc_async_begin(x);
+    x->point++;
+}
+
+/* For clusters: the op runs them one after the other, and is retried until all have ended. */
+tcc_outcome tcc_eval_tile_ctas(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_exec *x = t->x;
+    if (ctas_of(in) == 1)
+        return tcc_eval_tile_grid(t, in);
+    for (unsigned r = 0; r < x->n_ctas; r++)
+        if (x->ctas[r]->depth)
+            return TCC_WAIT(t, NULL, "for the CTAs of a cluster to end");
+    if (!knows_extents(t, in))
+        return TCC_FAILED;
+    if (x->point < count_points(x->run, in)) {
+        start_cluster(t, in);
+        return TCC_JUMPED;
+    }
+    x->point = x->n_ctas = 0; /* another op may be of other clusters */
+    x->ctas = NULL;
+    x->async = NULL;
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_grid_next(tcc_thread *t, const tcc_inst *yield)
+{
+    tcc_run *run = t->x->run;
+    tcc_frame *f = &t->frames[t->depth - 1];
+    const tcc_inst *grid = f->of;
+    for (unsigned i = 0; i < grid->op->n_results; i++) {
+        if (!tcc_readable(t, yield, i))
+            return TCC_FAILED;
+        put_tile(t, grid, tcc_map_get(&run->fields, &grid->op->results[i]), yield->operands[i]);
+    }
+    if (++f->point < count_points(run, grid)) {
+        enter_point(t, grid, f->point);
+        f->pc = 0;
+    } else {
+        tcc_thread_leave(t);
+    }
+    return TCC_JUMPED;
+}

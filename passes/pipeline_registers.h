@@ -1,6 +1,7 @@
 /* pipeline_registers: what the files of pipeline-registers share: MMAs that share a ring.
  *
- * pipeline_registers.c the pass: which MMAs share a ring, loops of any kind
+ * pipeline_registers.c the pass: loops of any kind
+ * find_groups.c        which MMAs share a ring
  * pipeline_sum.c       loops that do nothing but to add tiles along k
  * pipeline_groups.c    loops whose rounds are read ahead: copied to shared memory in groups, or put there by warps
  *
@@ -38,6 +39,11 @@ typedef struct tcc_group {
     bool copies;    /* stages are filled by async.copy, not by async.put; */
     bool in_groups; /* by copies that threads wait for in groups */
 } tcc_group;
+
+typedef TCC_VEC(tcc_group *) tcc_groups;
+
+/* Those of a function, in order. */
+tcc_groups tcc_groups_find(tcc_arena *scratch, const tcc_func *f);
 
 static inline tcc_loc tcc_group_loc(const tcc_group *g)
 {

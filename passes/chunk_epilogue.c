@@ -22,8 +22,8 @@
  * one after the other, so few values are live besides the accumulators. Loads run TCC_LOOKAHEAD columns of chunks ahead
  * of their use, also into the next strip. Those of tiles run as many ahead as the role's `ahead` says, the first of them
  * before the loop that multiplies, which hides how long they take. If the role is `separate`, chunks are loaded, computed
- * and stored in groups of this many. If all this would make the program too long, a loop over the columns computes the same chunk each time, with the
- * accumulators rotated by one chunk, since registers cannot be indexed at run time.
+ * and stored in groups of this many. If all this would make the program too long, a loop over the columns computes the
+ * same chunk each time, with the accumulators rotated by one chunk, since registers cannot be indexed at run time.
  *
  * Requires specialize-warps. Preserves what comes before the first op on tiles.
  */
@@ -31,392 +31,21 @@
 #include <string.h>
 
 #include "ir/machine.h"
-#include "ir/schedule_key.h"
+#include "passes/chunks.h"
 #include "passes/loops.h"
-#include "passes/lowering.h"
 #include "passes/passes.h"
 #include "passes/pressure.h"
-#include "support/map.h"
 
-enum {
-    MAX_COLUMNS = 32,
-    MAX_BLOCKS = 16, /* of rows */
-    MAX_CARRIED = 8,
-    LEAST_STRIPS = TCC_KEY_strips_min, /* and as many by default */
-    MOST_STRIPS = TCC_KEY_strips_max
-};
+enum { LEAST_STRIPS = TCC_KEY_strips_min /* and as many by default */ };
 
-typedef struct item {
-    tcc_op *op;
-    bool rows, cols;   /* extent of the result along m and n is not 1 */
-    int64_t span;      /* columns of chunks that it is computed for at a time */
-    tcc_value *buffers[MOST_STRIPS]; /* of a store through shared memory, which strips take in turn */
-    tcc_value *value[MAX_COLUMNS][MAX_BLOCKS];
-} item;
-
-typedef struct epilogue {
-    tcc_ir *ir;
-    tcc_op *role, *loop; /* what runs it again and again; or NULL */
-    tcc_block *whole;    /* the block that it ends */
-    item *items;
-    size_t n_items;
-    tcc_map by_value; /* results to their items */
-    int64_t m, n;     /* of the tile */
-    int64_t rows, cols, n_blocks, n_columns;
-    int64_t n_staged, n_in_words; /* stores through shared memory, those of them that are sent in words */
-    int64_t strip, begin, end;  /* columns of chunks that are staged together; those of the current strip */
-    int64_t n_strips;           /* that have buffers */
-    bool by_block;     /* the smallest chunk there is, one after the other */
-    int64_t of_thread; /* elements of a chunk */
-    int64_t ahead;     /* columns of chunks by which loads of tiles run ahead */
-    tcc_value *carried[MAX_CARRIED]; /* tiles from before, and in a loop what is carried of them */
-    tcc_value *turned[MAX_CARRIED];
-    size_t n_carried;
-    tcc_builder b;
-    int64_t column, block; /* the current chunk; in a loop column is 0 */
-    tcc_value *first[2];   /* row, and column in the strip, of the chunk where they are not constants; else NULL */
-} epilogue;
-
-/* ---- values of a chunk -------------------------------------------------------------------- */
-
-static const tcc_type *part_of(const epilogue *e, const tcc_type *tile, int64_t columns)
-{
-    return tcc_layout_part(e->ir, tile, tile->dims[0].size == 1 ? 1 : e->rows,
-                           tile->dims[1].size == 1 ? 1 : columns * e->cols);
-}
-
-static const tcc_type *chunk_type(const epilogue *e, const tcc_type *tile)
-{
-    return part_of(e, tile, 1);
-}
-
-static size_t find_carried(const epilogue *e, const tcc_value *v)
-{
-    size_t i = 0;
-    while (i < e->n_carried && e->carried[i] != v)
-        i++;
-    return i;
-}
-
-static bool is_constant(const tcc_value *v)
-{
-    return v->def && v->def->code == TCC_OP_arith_const;
-}
-
-/* Of an item, where the current chunk is. */
-static tcc_value **slot_of(const epilogue *e, item *it)
-{
-    return &it->value[it->cols ? e->column - e->column % it->span : 0][it->rows ? e->block : 0];
-}
-
-/* Columns [at, at + …) of a value, as the current chunk has them. */
-static tcc_value *sliced(epilogue *e, const tcc_type *type, tcc_value *v, int64_t row, int64_t col)
-{
-    tcc_value *r = TCC_EMIT(&e->b, tile_slice, type, v);
-    tcc_attr_set_ints(e->ir, &r->def->attrs, "at", 2, (int64_t[]){row, col});
-    return r;
-}
-
-/* The current chunk of a tile: computed here, a constant, or from before. */
-static tcc_value *value_of(epilogue *e, tcc_value *v)
-{
-    item *it = tcc_map_get(&e->by_value, v);
-    if (it && it->span == 1)
-        return *slot_of(e, it);
-    if (it)
-        return sliced(e, chunk_type(e, v->type), *slot_of(e, it), 0, e->column % it->span * e->cols);
-    if (v->type->kind != TCC_KIND_tile)
-        return v;
-    const tcc_type *type = chunk_type(e, v->type);
-    if (type == v->type)
-        return v;
-    if (is_constant(v)) {
-        tcc_op *op = tcc_op_create(&e->b, TCC_OP_arith_const, 0, NULL, 1, &type);
-        op->attrs = v->def->attrs;
-        return &op->results[0];
-    }
-    return sliced(e, type, e->turned[find_carried(e, v)], v->type->dims[0].size == 1 ? 0 : e->block * e->rows,
-                  v->type->dims[1].size == 1 ? 0 : e->column * e->cols);
-}
-
-/* A coordinate of the tile, advanced by this many rows or columns. */
-static tcc_value *moved(epilogue *e, tcc_value *at, unsigned dim)
-{
-    if (e->first[dim]) {
-        at = tcc_arith_add(&e->b, at, dim ? e->begin * e->cols : 0);
-        return tcc_arith_bin(&e->b, TCC_OP_arith_add, at, e->first[dim]);
-    }
-    return tcc_arith_add(&e->b, at, dim ? e->column * e->cols : e->block * e->rows);
-}
-
-/* tile.load or tile.store of the current chunk, with coordinates after operand `first`. */
-static tcc_op *access(epilogue *e, const tcc_op *op, unsigned first, const tcc_value *moving,
-                      tcc_value *a, const tcc_type *result)
-{
-    tcc_value **operands = TCC_NEW_ARRAY(e->ir->arena, tcc_value *, op->n_operands);
-    tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
-    memcpy(operands, op->operands, op->n_operands * sizeof *operands);
-    for (unsigned x = 0; x < 2; x++) {
-        int64_t d = dims.list.items[x].i;
-        if (d >= 0 && moving->type->dims[x].size != 1)
-            operands[first + d] = moved(e, operands[first + d], x);
-    }
-    if (a)
-        operands[0] = a;
-    tcc_op *r = tcc_op_create(&e->b, op->code, op->n_operands, operands, result != NULL, &result);
-    for (size_t i = 0; i < op->attrs.len; i++)
-        TCC_PUSH(e->ir->arena, &r->attrs, op->attrs.data[i]);
-    return r;
-}
-
-/* Whether the chunk is the first along every direction in which the tensor has no index and the tile
- * more than one element: only the first is in the tensor there. */
-static bool is_in_tensor(const epilogue *e, const tcc_op *op, const tcc_type *tile)
-{
-    tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
-    const int64_t at[] = {e->block, e->column};
-    for (int x = 0; x < 2; x++)
-        if (dims.list.items[x].i < 0 && at[x] && tile->dims[x].size != 1)
-            return false;
-    return true;
-}
-
-static void store(epilogue *e, const item *it)
-{
-    const tcc_tile_store_operands *o = TCC_VIEW(tile_store, it->op);
-    if (!is_in_tensor(e, it->op, o->a->type))
-        return;
-    tcc_value *v = value_of(e, o->a);
-    tcc_value *buffer = it->buffers[e->begin / e->strip % e->n_strips];
-    if (!buffer) {
-        access(e, it->op, 2, o->a, v, NULL);
-        return;
-    }
-    tcc_value *at[] = {e->first[0], e->first[1]};
-    if (!at[0])
-        at[0] = tcc_build_i32(&e->b, e->block * e->rows);
-    if (!at[1])
-        at[1] = tcc_build_i32(&e->b, (e->column - e->begin) * e->cols);
-    TCC_EMIT_V(&e->b, async_write, buffer, at[0], at[1], v);
-}
-
-static void compute(epilogue *e, item *it)
-{
-    const tcc_op *op = it->op;
-    tcc_value **slot = slot_of(e, it);
-    if (*slot)
-        return; /* of another chunk: the same */
-    const tcc_type *type = part_of(e, op->results[0].type, it->span);
-    if (op->code == TCC_OP_tile_load && !is_in_tensor(e, op, op->results[0].type)) {
-        bool floats = tcc_scalar_classify(type->elem) == TCC_CLASS_FLOAT;
-        *slot = floats ? tcc_build_float(&e->b, type, 0) : tcc_build_int(&e->b, type, 0);
-        return;
-    }
-    if (op->code == TCC_OP_tile_load) {
-        *slot = &access(e, op, 1, &op->results[0], NULL, type)->results[0];
-        return;
-    }
-    tcc_value *operands[3];
-    for (unsigned i = 0; i < op->n_operands; i++) {
-        item *of = it->span > 1 ? tcc_map_get(&e->by_value, op->operands[i]) : NULL;
-        operands[i] = of ? *slot_of(e, of) : value_of(e, op->operands[i]);
-    }
-    bool same = op->code == TCC_OP_tile_broadcast || op->code == TCC_OP_tile_convert;
-    if (same && operands[0]->type == type) {
-        *slot = operands[0];
-        return;
-    }
-    tcc_op *r = tcc_op_create(&e->b, op->code, op->n_operands, operands, 1, &type);
-    for (size_t i = 0; i < op->attrs.len; i++)
-        TCC_PUSH(e->ir->arena, &r->attrs, op->attrs.data[i]);
-    *slot = &r->results[0];
-}
-
-/* ---- the walk -------------------------------------------------------------------------- */
-
-/* Loads of tiles, of what all rows or columns share, and the rest. */
-enum { TILES = 1, VECTORS = 2, LOADS = TILES | VECTORS, OTHERS = 4 };
-
-static unsigned kind_of(const item *it)
-{
-    return it->op->code != TCC_OP_tile_load ? OTHERS : it->rows && it->cols ? TILES : VECTORS;
-}
-
-/* The part of a chunk given by `which`. */
-static void walk_chunk(epilogue *e, int64_t column, int64_t block, unsigned which)
-{
-    e->column = column;
-    e->block = block;
-    for (size_t i = 0; i < e->n_items; i++) {
-        item *it = &e->items[i];
-        if (!(which & kind_of(it)))
-            continue;
-        e->b.loc = it->op->loc;
-        if (it->op->code == TCC_OP_tile_store)
-            store(e, it);
-        else
-            compute(e, it);
-    }
-}
-
-/* A chunk, which nothing of the next one passes where they are blocks: or loads of all of them move up, into too many
- * registers. */
-static void walk_whole(epilogue *e, int64_t column, int64_t block)
-{
-    walk_chunk(e, column, block, LOADS | OTHERS);
-    if (e->by_block)
-        TCC_EMIT_V(&e->b, async_pin, NULL);
-}
-
-/* Those of columns [begin, end), so far as there are these, and they have not been loaded. */
-static void load(epilogue *e, int64_t begin, int64_t end, unsigned which)
-{
-    for (int64_t c = begin; c < end && c < e->n_columns; c++)
-        for (int64_t b = 0; b < e->n_blocks; b++)
-            walk_chunk(e, c, b, which);
-}
-
-/* With loads a few columns ahead. */
-static void unroll(epilogue *e)
-{
-    for (int64_t c = e->begin; c < e->end; c++) {
-        load(e, c, c + TCC_LOOKAHEAD + 1, VECTORS);
-        load(e, c, c + e->ahead + 1, TILES);
-        for (int64_t b = 0; b < e->n_blocks; b++)
-            walk_chunk(e, c, b, OTHERS);
-    }
-}
-
-/* Whether an op's operands are there before another one, of the epilogue's block. */
-static bool is_ready(const epilogue *e, const tcc_op *op, const tcc_op *before)
-{
-    bool ready = true;
-    for (unsigned i = 0; i < op->n_operands; i++) {
-        const tcc_op *def = op->operands[i]->def;
-        ready &= !def || def->block != e->whole || tcc_op_reaches(def, before);
-    }
-    return ready;
-}
-
-/* The first tiles, in front of the loop that computes what the epilogue begins with. */
-static void load_before_loop(epilogue *e, tcc_op *first)
-{
-    tcc_op *loop = first->prev;
-    while (loop && !tcc_is_loop(loop))
-        loop = loop->prev;
-    for (size_t i = 0; i < e->n_items && loop; i++)
-        if (kind_of(&e->items[i]) == TILES && !is_ready(e, e->items[i].op, loop))
-            loop = NULL;
-    if (!loop)
-        return;
-    tcc_builder behind = e->b;
-    e->b = tcc_builder_before(loop);
-    load(e, 0, e->ahead, TILES);
-    e->b = behind;
-}
-
-static bool has(const item *it, const char *attr)
-{
-    return tcc_attr_find(&it->op->attrs, attr);
-}
-
-/* Whether a store is in words. */
-static bool stores_words(const epilogue *e)
-{
-    bool any = false;
-    for (size_t i = 0; i < e->n_items; i++)
-        any |= e->items[i].op->code == TCC_OP_tile_store && has(&e->items[i], "words");
-    return any;
-}
-
-/* Along m first: what is the same for all rows then lives for a column. Words are of so many rows of a block that their
- * addresses, which are the same in the next column, would fill the registers until then: along n first. */
-static void do_blocks(epilogue *e)
-{
-    int64_t n_columns = e->end - e->begin;
-    bool along_n = stores_words(e);
-    for (int64_t i = 0; i < n_columns * e->n_blocks; i++) {
-        int64_t column = along_n ? i % n_columns : i / e->n_blocks;
-        walk_whole(e, e->begin + column, along_n ? i / n_columns : i % e->n_blocks);
-    }
-}
-
-/* Chunks in groups of this many, if registers are scarce. Otherwise ptxas would move the loads and
- * addresses of all of them together, and spill: it moves no access across the pin, and no address
- * across the op that hides the column. */
-static void separate_groups(epilogue *e, int64_t group)
-{
-    int64_t first = e->begin * e->n_blocks, n = e->end * e->n_blocks;
-    tcc_value *cols[MAX_COLUMNS];
-    for (int64_t begin = first; begin < n; begin += group) {
-        int64_t end = begin + group < n ? begin + group : n;
-        for (int64_t i = begin; i < end; i++) {
-            int64_t c = i / e->n_blocks;
-            if (i == begin || i % e->n_blocks == 0)
-                cols[c] = TCC_EMIT(&e->b, async_opaque, tcc_type_scalar(e->ir, TCC_i32),
-                                   tcc_build_i32(&e->b, (c - e->begin) * e->cols));
-            e->first[1] = cols[c];
-            walk_chunk(e, c, i % e->n_blocks, LOADS);
-        }
-        for (int64_t i = begin; i < end; i++) {
-            e->first[1] = cols[i / e->n_blocks];
-            walk_chunk(e, i / e->n_blocks, i % e->n_blocks, OTHERS);
-        }
-        TCC_EMIT_V(&e->b, async_pin, NULL);
-    }
-    e->first[1] = NULL;
-}
-
-/* The body of a loop over columns or rows, in which the current chunk is the first. */
-static void loop_over(epilogue *e, int dim, bool nested)
-{
-    tcc_value *operands[3 + MAX_CARRIED] = {tcc_build_i32(&e->b, 0)};
-    const tcc_type *types[MAX_CARRIED];
-    int64_t step[2] = {0, 0};
-    step[dim] = dim ? e->cols : e->rows;
-    operands[1] = tcc_build_i32(&e->b, dim ? e->end - e->begin : e->n_blocks);
-    operands[2] = tcc_build_i32(&e->b, 1);
-    for (size_t i = 0; i < e->n_carried; i++) {
-        operands[3 + i] = e->turned[i];
-        types[i] = e->turned[i]->type;
-    }
-    tcc_op *loop =
-        tcc_op_create(&e->b, TCC_OP_scf_for, 3 + e->n_carried, operands, e->n_carried, types);
-    tcc_attr_set_int(e->ir, &loop->attrs, "at_least_once", 1);
-    tcc_builder outer = e->b;
-    e->b = tcc_builder_at_end(loop->regions[0]);
-    e->b.loc = outer.loc;
-    tcc_value *i =
-        tcc_block_add_arg(loop->regions[0], tcc_type_scalar(e->ir, TCC_i32), "chunk");
-    for (size_t c = 0; c < e->n_carried; c++)
-        e->turned[c] = tcc_block_add_arg(loop->regions[0], types[c], "acc");
-    e->first[dim] = tcc_arith_mul(&e->b, i, step[dim]);
-    if (nested)
-        loop_over(e, 0, false);
-    else
-        for (int64_t b = 0; b < (dim ? e->n_blocks : 1); b++)
-            walk_whole(e, 0, b);
-    for (size_t c = 0; c < e->n_carried; c++) {
-        bool turns = types[c]->dims[dim].size != 1;
-        operands[c] = turns ? TCC_EMIT(&e->b, tile_rotate, types[c], e->turned[c]) : e->turned[c];
-        if (turns)
-            tcc_attr_set_ints(e->ir, &operands[c]->def->attrs, "by", 2, step);
-    }
-    tcc_op_create(&e->b, TCC_OP_scf_yield, e->n_carried, operands, 0, NULL);
-    e->b = outer;
-    for (size_t c = 0; c < e->n_carried; c++)
-        e->turned[c] = &loop->results[c];
-    for (size_t x = 0; x < e->n_items; x++) /* those were of its body */
-        memset(e->items[x].value, 0, sizeof e->items[x].value);
-    e->first[dim] = NULL;
-}
+/* ---- strips ------------------------------------------------------------------------------ */
 
 static bool is_in_words(const tcc_op *store)
 {
     return !strcmp(tcc_attr_str(&store->attrs, "copy", ""), "words");
 }
 
-static void publish(epilogue *e)
+static void publish(tcc_chunks *e)
 {
     tcc_op *op = TCC_EMIT_V(&e->b, async_publish, NULL);
     if (e->n_in_words == e->n_staged)
@@ -425,7 +54,7 @@ static void publish(epilogue *e)
 
 /* Before a strip is written, its buffer's sends must be over: of the tile before, in a loop, those of all buffers,
  * which the MMAs had time for; of this tile all but those of the last strips, which have the other buffers. */
-static void wait_for_buffer(epilogue *e)
+static void wait_for_buffer(tcc_chunks *e)
 {
     int64_t strip = e->begin / e->strip;
     if (strip ? strip < e->n_strips : !e->loop)
@@ -440,7 +69,7 @@ static void wait_for_buffer(epilogue *e)
 }
 
 /* A strip's results in shared memory go to their tensors when all of them are there. */
-static void send(epilogue *e)
+static void send(tcc_chunks *e)
 {
     publish(e);
     for (size_t i = 0; i < e->n_items; i++) {
@@ -463,7 +92,7 @@ static void send(epilogue *e)
 }
 
 /* Shared memory outlives what is sent from it. */
-static void wait_for_all(epilogue *e)
+static void wait_for_all(tcc_chunks *e)
 {
     tcc_builder behind = tcc_builder_at_end(e->role->regions[0]);
     behind.loc = e->b.loc;
@@ -474,7 +103,7 @@ static void wait_for_all(epilogue *e)
 
 /* The tile on its way through shared memory, in panels as TMA takes them; those along columns of the tile are as wide
  * as what a warpgroup has of these, at most. */
-static tcc_value *build_buffer(epilogue *e, const tcc_op *store)
+static tcc_value *build_buffer(tcc_chunks *e, const tcc_op *store)
 {
     const tcc_type *tensor = TCC_VIEW(tile_store, store)->tensor->type;
     tcc_scalar elem = tensor->elem;
@@ -497,7 +126,7 @@ static bool is_staged(const tcc_op *op)
 }
 
 /* The width of strips: all columns, unless all staged stores have another; and the number of their buffers. */
-static void plan_strips(epilogue *e)
+static void plan_strips(tcc_chunks *e)
 {
     int64_t width = 0;
     for (size_t i = 0; i < e->n_items; i++) {
@@ -511,7 +140,7 @@ static void plan_strips(epilogue *e)
         e->n_strips = e->n_strips && e->n_strips < strips ? e->n_strips : strips;
     }
     e->n_strips = e->n_strips < LEAST_STRIPS  ? LEAST_STRIPS
-                  : e->n_strips > MOST_STRIPS ? MOST_STRIPS
+                  : e->n_strips > TCC_CHUNK_STRIPS ? TCC_CHUNK_STRIPS
                                               : e->n_strips;
     bool divides = width > 0 && width % e->cols == 0 && e->n % width == 0;
     e->strip = divides ? width / e->cols : e->n_columns;
@@ -520,18 +149,18 @@ static void plan_strips(epilogue *e)
             e->items[i].buffers[b] = build_buffer(e, e->items[i].op);
 }
 
-static bool fits(const epilogue *e, const tcc_type *t, int64_t span)
+static bool fits(const tcc_chunks *e, const tcc_type *t, int64_t span)
 {
     return t->rank == 2 && (t->dims[0].size == 1 || t->dims[0].size == e->m) &&
-           (t->dims[1].size == 1 || t->dims[1].size == e->n) && part_of(e, t, span);
+           (t->dims[1].size == 1 || t->dims[1].size == e->n) && tcc_chunks_type(e, t, span);
 }
 
 /* For how many columns of chunks at a time an op is computed: loads of rows that are longer than a chunk's, and their
  * conversions, for two. */
-static int64_t span_of(const epilogue *e, const tcc_op *op)
+static int64_t span_of(const tcc_chunks *e, const tcc_op *op)
 {
     enum { WIDER = 2 };
-    const item *of = op->code == TCC_OP_tile_convert ? tcc_map_get(&e->by_value, op->operands[0]) : NULL;
+    const tcc_chunk_item *of = op->code == TCC_OP_tile_convert ? tcc_map_get(&e->by_value, op->operands[0]) : NULL;
     if (of)
         return of->span;
     bool wider = op->code == TCC_OP_tile_load && !fits(e, op->results[0].type, 1) && e->n_columns % WIDER == 0;
@@ -568,7 +197,7 @@ static const tcc_value *tensor_of(const tcc_op *op)
 
 /* Whether an access can be done chunk by chunk beside those before it: of a tensor that is written
  * there is at most a load of the same elements before the store. */
-static bool is_independent(const epilogue *e, const tcc_op *op)
+static bool is_independent(const tcc_chunks *e, const tcc_op *op)
 {
     bool stores = op->code == TCC_OP_tile_store;
     for (size_t i = 0; tensor_of(op) && i < e->n_items; i++) {
@@ -587,13 +216,13 @@ static bool is_independent(const epilogue *e, const tcc_op *op)
 }
 
 /* Every op from `first` on is on scalars, or on tiles of one size; false when it is not so simple. */
-static bool collect(epilogue *e, tcc_op *first, tcc_arena *scratch)
+static bool collect(tcc_chunks *e, tcc_op *first, tcc_arena *scratch)
 {
     const tcc_op *end = tcc_block_yield(e->whole);
     size_t n = 0;
     for (tcc_op *op = first; op != end; op = op->next)
         n++;
-    e->items = TCC_NEW_ARRAY(scratch, item, n);
+    e->items = TCC_NEW_ARRAY(scratch, tcc_chunk_item, n);
     for (tcc_op *op = first; op != end; op = op->next) {
         const tcc_type *t = tcc_low_tile_of(op);
         bool pure = tcc_op_info_get(op->code)->flags & TCC_PURE;
@@ -602,16 +231,16 @@ static bool collect(epilogue *e, tcc_op *first, tcc_arena *scratch)
         int64_t span = span_of(e, op);
         if (!t || !fits(e, t, span) || !is_independent(e, op))
             return false;
-        item *it = &e->items[e->n_items++];
-        *it = (item){.op = op, .rows = t->dims[0].size != 1, .cols = t->dims[1].size != 1, .span = span};
+        tcc_chunk_item *it = &e->items[e->n_items++];
+        *it = (tcc_chunk_item){.op = op, .rows = t->dims[0].size != 1, .cols = t->dims[1].size != 1, .span = span};
         if (op->code != TCC_OP_tile_store)
             *tcc_map_at(&e->by_value, &op->results[0]) = it;
         for (unsigned i = 0; i < op->n_operands; i++) {
             tcc_value *v = op->operands[i];
-            if (v->type->kind != TCC_KIND_tile || tcc_map_get(&e->by_value, v) || is_constant(v))
+            if (v->type->kind != TCC_KIND_tile || tcc_map_get(&e->by_value, v) || tcc_chunks_constant(v))
                 continue;
-            size_t c = find_carried(e, v);
-            if (c == MAX_CARRIED || !fits(e, v->type, 1))
+            size_t c = tcc_chunks_carried(e, v);
+            if (c == TCC_CHUNK_CARRIED || !fits(e, v->type, 1))
                 return false;
             e->carried[c] = e->turned[c] = v;
             e->n_carried += c == e->n_carried;
@@ -622,7 +251,7 @@ static bool collect(epilogue *e, tcc_op *first, tcc_arena *scratch)
 
 /* How large chunks are, by the MMAs that compute tiles in this role: 64 rows of each warpgroup, or a block
  * of each wave. */
-static bool size_chunks(epilogue *e)
+static bool size_chunks(tcc_chunks *e)
 {
     tcc_block *region = e->role->regions[0];
     const tcc_op *mma = NULL;
@@ -656,7 +285,7 @@ static bool size_chunks(epilogue *e)
 }
 
 /* The tile, and its chunks: of the first store. */
-static bool measure(epilogue *e, const tcc_op *first)
+static bool measure(tcc_chunks *e, const tcc_op *first)
 {
     while (first && first->code != TCC_OP_tile_store)
         first = first->next;
@@ -669,11 +298,11 @@ static bool measure(epilogue *e, const tcc_op *first)
         return false;
     e->n_blocks = e->m / e->rows;
     e->n_columns = e->n / e->cols;
-    return e->n_blocks <= MAX_BLOCKS && e->n_columns <= MAX_COLUMNS;
+    return e->n_blocks <= TCC_CHUNK_BLOCKS && e->n_columns <= TCC_CHUNK_COLUMNS;
 }
 
 /* Whether no tensor has but the first row or column of all. */
-static bool have_index(const epilogue *e, int dim)
+static bool have_index(const tcc_chunks *e, int dim)
 {
     bool all = true;
     for (size_t i = 0; i < e->n_items; i++)
@@ -682,28 +311,33 @@ static bool have_index(const epilogue *e, int dim)
     return all;
 }
 
-static bool can_loop(const epilogue *e)
+static bool can_loop(const tcc_chunks *e)
 {
     return e->n_columns > 1 && e->n_carried && have_index(e, 1);
 }
 
-static bool can_nest(const epilogue *e)
+static bool can_nest(const tcc_chunks *e)
 {
     return e->n_blocks > 1 && have_index(e, 0);
 }
 
+static bool has(const tcc_chunk_item *it, const char *attr)
+{
+    return tcc_attr_find(&it->op->attrs, attr);
+}
+
 /* Else each element is an access of its own. */
-static bool has_wide_stores(const epilogue *e)
+static bool has_wide_stores(const tcc_chunks *e)
 {
     bool all = true;
     for (size_t i = 0; i < e->n_items; i++) {
-        const item *it = &e->items[i];
+        const tcc_chunk_item *it = &e->items[i];
         all &= it->op->code != TCC_OP_tile_store || has(it, "wide") || has(it, "words") || has(it, "pairs");
     }
     return all;
 }
 
-static void erase(epilogue *e)
+static void erase(tcc_chunks *e)
 {
     while (e->n_items)
         tcc_op_erase(e->items[--e->n_items].op);
@@ -720,7 +354,7 @@ static tcc_op *loop_over_tiles(const tcc_op *role, const tcc_block *block)
 }
 
 /* Loops compute the same chunk each time: one as wide as what is loaded. False where strips do not consist of these. */
-static bool widen_chunks(epilogue *e)
+static bool widen_chunks(tcc_chunks *e)
 {
     int64_t span = 1;
     for (size_t i = 0; i < e->n_items; i++)
@@ -737,7 +371,7 @@ static bool widen_chunks(epilogue *e)
 
 static bool chunk(tcc_pass_ctx *ctx, tcc_op *role, tcc_block *block)
 {
-    epilogue *e = TCC_NEW(ctx->scratch, epilogue);
+    tcc_chunks *e = TCC_NEW(ctx->scratch, tcc_chunks);
     e->ir = ctx->ir;
     e->role = role;
     e->whole = block;
@@ -760,19 +394,19 @@ static bool chunk(tcc_pass_ctx *ctx, tcc_op *role, tcc_block *block)
     bool is_long = tcc_low_should_loop(first, chunks * e->of_thread);
     bool loops = can_loop(e) && (is_long || (e->by_block && e->n_blocks > 1 && !has_wide_stores(e))) && widen_chunks(e);
     if (ahead && !loops && !e->by_block && !group)
-        load_before_loop(e, first);
+        tcc_chunks_load_before_loop(e, first);
     for (; e->begin < e->n_columns; e->begin = e->end) {
         e->end = e->begin + e->strip;
         if (e->n_staged)
             wait_for_buffer(e);
         if (loops)
-            loop_over(e, 1, is_long && e->by_block && can_nest(e));
+            tcc_chunks_loop(e, 1, is_long && e->by_block && can_nest(e));
         else if (e->by_block)
-            do_blocks(e);
+            tcc_chunks_blocks(e);
         else if (group)
-            separate_groups(e, group);
+            tcc_chunks_groups(e, group);
         else
-            unroll(e);
+            tcc_chunks_unroll(e);
         if (e->n_staged)
             send(e);
     }

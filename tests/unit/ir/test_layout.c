@@ -143,8 +143,14 @@ START_TEST(equal_maps)
 }
 END_TEST
 
-/* Lanes trade two bits of a register's number for the two of theirs that tell columns; elements of a word stay together. */
-static const tcc_fragment_id stored_as[] = {TCC_FRAGMENT_rows8, TCC_FRAGMENT_rows2};
+/* Lanes trade bits of a register's number for those of theirs that tell columns, or rows; elements of a word stay
+ * together. */
+static const struct {
+    tcc_fragment_id sum, rows;
+    unsigned swaps;
+} stored_as[] = {{TCC_FRAGMENT_mma_d, TCC_FRAGMENT_rows8, 2},
+                 {TCC_FRAGMENT_mma_d, TCC_FRAGMENT_rows2, 2},
+                 {TCC_FRAGMENT_fma_d, TCC_FRAGMENT_fma_rows2, 1}};
 START_TEST(lanes_trade_words)
 {
     static const tcc_repeat of_sums[] = {{1, TCC_IN_REGISTERS, 4}, {1, TCC_IN_WARPS, 2}}, of_rows[] = {{1, TCC_IN_WARPS, 2}};
@@ -153,12 +159,14 @@ START_TEST(lanes_trade_words)
     int64_t sizes[] = {16, 64};
     const tcc_type *tile = tcc_type_sized(ir, TCC_KIND_tile, TCC_f16, 2, sizes);
     tcc_spread from, to;
-    ck_assert(tcc_layout_spread(tcc_layout_repeated(ir, tile, TCC_FRAGMENT_mma_d, 2, of_sums), &from));
-    ck_assert(tcc_layout_spread(tcc_layout_repeated(ir, tile, stored_as[_i], 1, of_rows), &to));
+    bool narrow = stored_as[_i].sum == TCC_FRAGMENT_mma_d; /* four blocks side by side are as wide as rows */
+    ck_assert(tcc_layout_spread(
+        tcc_layout_repeated(ir, tile, stored_as[_i].sum, narrow ? 2 : 1, narrow ? of_sums : of_rows), &from));
+    ck_assert(tcc_layout_spread(tcc_layout_repeated(ir, tile, stored_as[_i].rows, 1, of_rows), &to));
     tcc_lane_swaps swaps;
     const int64_t *source = tcc_swaps_in_warp(arena, &from, &to, 16, &swaps);
     ck_assert_ptr_nonnull(source);
-    ck_assert_uint_eq(swaps.n, 2);
+    ck_assert_uint_eq(swaps.n, stored_as[_i].swaps);
     int64_t held[32][16], words = 0;
     for (int64_t lane = 0; lane < 32; lane++)
         for (int64_t r = 0; r < 16; r++)
@@ -175,7 +183,7 @@ START_TEST(lanes_trade_words)
                     words++;
                 }
             }
-    ck_assert_int_eq(words, 2 * 32 / 2 * 16 / 2);
+    ck_assert_int_eq(words, stored_as[_i].swaps * 32 / 2 * 16 / 2);
     for (int64_t lane = 0; lane < 32; lane++)
         for (int64_t r = 0; r < 16; r++)
             ck_assert_int_eq(held[lane][source[r]],
@@ -221,7 +229,7 @@ int main(void)
     tcase_add_loop_test(t, registers_are_found, 0, N);
     tcase_add_test(t, parts_are_held_as_the_whole);
     tcase_add_test(t, equal_maps);
-    tcase_add_test(t, lanes_trade_words);
+    tcase_add_loop_test(t, lanes_trade_words, 0, sizeof stored_as / sizeof *stored_as);
     tcase_add_test(t, halves);
     Suite *s = suite_create("layout");
     suite_add_tcase(s, t);

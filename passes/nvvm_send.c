@@ -341,17 +341,17 @@ static void send_panels(tcc_nvvm_lowering *l, tcc_op *op, const staging *s, int6
     bool whole = s->contiguous && together == TCC_WGMMA_ROWS;
     int64_t block = whole ? s->rows : TCC_WGMMA_ROWS; /* rows of a warpgroup that follow each other */
     box b = {.size = {s->contiguous ? block : width, s->contiguous ? width : s->cols}};
-    tcc_value *warpgroup = tcc_nvvm_warpgroup(l), *at[TCC_MAX_RANK];
-    tcc_value *from = tcc_low_mul(low, warpgroup, place_of(s, 0, TCC_WGMMA_ROWS));
+    tcc_value *first_row = tcc_low_mul(low, tcc_nvvm_warpgroup(l), TCC_WGMMA_ROWS), *at[TCC_MAX_RANK];
     int64_t extents[TCC_MAX_RANK];
     for (unsigned d = 0; d < rank; d++) {
         bool is_row = dims.list.items[0].i == (int64_t)d, is_col = dims.list.items[1].i == (int64_t)d;
         extents[rank - 1 - d] = is_row ? b.size[0] : is_col ? b.size[1] : 1;
         at[d] = tcc_value_map_get(low->map, op->operands[2 + d]);
         if (is_row)
-            at[d] = tcc_low_bin(low, TCC_OP_arith_add, at[d], tcc_low_mul(low, warpgroup, TCC_WGMMA_ROWS));
+            at[d] = tcc_low_bin(low, TCC_OP_arith_add, at[d], first_row);
     }
     tcc_value *map = tcc_nvvm_tensormap(l, tensor, rank, extents, s->swizzle);
+    tcc_value *from = tcc_low_mul(low, first_row, place_of(s, 0, TCC_WGMMA_ROWS) / TCC_WGMMA_ROWS);
     from = tcc_low_bin(low, TCC_OP_arith_add, s->base, from);
     tcc_op *one = tcc_low_if(low, tcc_nvvm_leads_warpgroup(l));
     for (int64_t row = 0; row < s->rows; row += whole ? s->rows : together)

@@ -408,6 +408,7 @@ const kind kinds[] = {
      WAYS(1, 2, 3)},
     {"trans_a", change_attribute, OF(nvvm_wgmma), .attribute = "trans_a", WAYS(TOGGLED)},
     {"trans_b", change_attribute, OF(nvvm_wgmma), .attribute = "trans_b", WAYS(TOGGLED)},
+    {"trans of stmatrix", change_attribute, OF(nvvm_stmatrix), .attribute = "trans", WAYS(TOGGLED)},
     {"pending MMAs", change_attribute, OF(nvvm_wgmma_wait), .attribute = "pending",
      WAYS(1, -1)},
     {"pending copies", change_attribute, OF(nvvm_bulk_wait), .attribute = "pending", WAYS(1)},

@@ -181,13 +181,29 @@ static int64_t most_parts(const tcc_choice *ch, const tcc_schedule *s)
     return !open ? s->split : tiles < most ? tiles : most;
 }
 
-/* In how many parts, a power of two of them, a tile takes least time: a step that adds them has to pay. */
+/* Tiles of a result with known extents. */
+static int64_t tiles_of(const tcc_schedule *s, const tcc_kernel_size *size)
+{
+    int64_t tiles = 1;
+    for (size_t i = 0; i < size->n_axes; i++) {
+        int64_t tile = i == 0 ? s->m : i == 1 ? s->n : 1;
+        tiles *= (size->extents[i].size + tile - 1) / tile;
+    }
+    return tiles > 0 ? tiles : 1;
+}
+
+/* In how many parts a tile takes least time, a power of two of them or as many as fill the multiprocessors once or twice:
+ * a step that adds them has to pay. */
 static double choose_split(const tcc_choice *ch, tcc_schedule *s, const tcc_kernel_size *size)
 {
+    enum { POWERS = 16, FILLS = 2 };
+    tcc_schedule t = *s;
     double best = tcc_schedule_cycles(s, size);
-    int64_t most = most_parts(ch, s);
-    for (tcc_schedule t = *s; t.split * 2 <= most;) {
-        t.split *= 2;
+    int64_t first = s->split, most = most_parts(ch, s), once = most > first ? t.target->sms / tiles_of(s, size) : 0;
+    for (int i = 1; most > first && i < POWERS + FILLS; i++) {
+        t.split = i < POWERS ? first << i : (i - POWERS + 1) * once;
+        if (t.split <= first || t.split > most)
+            continue;
         double time = tcc_schedule_cycles(&t, size);
         if (time < best * 0.99) {
             best = time;

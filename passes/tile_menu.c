@@ -36,7 +36,7 @@ static const tcc_tile_size of_warpgroups[] = {
     /* Long sums with few tiles. */
     {.m = 128, .n = 128, .split = 8},
     {.m = 64, .n = 128, .split = 8},
-    {.m = 64, .n = 64, .split = 4},
+    {.m = 64, .n = 128, .split = 22},
     {.m = 64, .n = 64, .split = 32},
     /* Few rows of a result. */
     {.m = 64, .n = 16, .swapped = true},

@@ -243,9 +243,19 @@ static bool may_have(const tcc_choice *ch, const structure *with, const tcc_kern
                         (in_turn ? may_turn : with->consumers == s->consumers) && (!clusters || may_share));
 }
 
+/* Few rows of a result, which are columns of a tile, are stored by the threads that hold them: so they may begin
+ * anywhere, where the other variant has larger tiles. */
+static tcc_storing storing_for(const tcc_choice *ch, const tcc_schedule *s)
+{
+    enum { FEW = 32 };
+    bool few = s->operands == TCC_OPERANDS_SWAPPED && s->n <= FEW && !is_given(ch, TCC_KEY_epilogue);
+    return few ? TCC_STORING_INTERLEAVED : s->epilogue;
+}
+
 /* Completes a schedule with this many rows and columns; false if it does not fit. */
 static bool complete(tcc_choice *ch, tcc_schedule *t, bool given_warpgroups)
 {
+    t->epilogue = storing_for(ch, t);
     t->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, 1);
     if (!given_warpgroups)
         t->warpgroups = warpgroups_for(t, t->m);
@@ -320,6 +330,7 @@ static tcc_status choose_tile(tcc_choice *ch)
         choose_fastest(ch, given_warpgroups);
     else if (!given_warpgroups)
         s->warpgroups = warpgroups_for(s, s->m);
+    s->epilogue = storing_for(ch, s);
     if (!ch->given_k)
         s->k = depth_for(ch, *s);
     if (s->m % rows_of_all(s))

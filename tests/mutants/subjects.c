@@ -188,6 +188,12 @@ const subject subjects[] = {
      .only = (const char *const[]){"nvvm.stmatrix", "nvvm.fence.proxy.async", "nvvm.barrier", "nvvm.tma.store",
                                    "nvvm.bulk.commit_group", "nvvm.bulk.wait_group", NULL},
      .shapes = {{136, 152, 40, 0}, {64, 48, 16, 0}, {192, 96, 32, 0}, {64, 24, 16, 0}, {64, 48, 0, 0}}},
+    {.name = "columns",
+     .source = PLAIN SCHEDULE("tile n 64, m 48, k 16; stages 2; producer warp; epilogue tma; operands swapped; "
+                              "staging 16; group 1; persistent;"),
+     .function = "f",
+     .only = (const char *const[]){"nvvm.stmatrix", "nvvm.fence.proxy.async", "nvvm.barrier", "nvvm.tma.store", NULL},
+     .shapes = {{152, 136, 40, 0}, {48, 64, 16, 0}, {96, 192, 32, 0}, {24, 64, 16, 0}, {48, 64, 0, 0}}},
     {.name = "scalar",
      .source = "kernel f(A: f32[M, K], B: f32[K, N]) -> (C: f32[M, N])\n"
                "{\n    C[m, n] = sum(k) A[m, k] * B[k, n];\n}\n"

@@ -90,13 +90,6 @@ static tcc_status create_module(session *s, const tcc_codegen_options *o)
     return TCC_OK;
 }
 
-/* Builds with assertions, which the tests and fuzzers run, have LLVM verify what is lowered: a fortieth of the time. */
-#ifdef NDEBUG
-enum { VERIFIES = false };
-#else
-enum { VERIFIES = true };
-#endif
-
 static tcc_status build_module(session *s, const tcc_ir *ir, const tcc_codegen_options *o)
 {
     tcc_lower *l = &s->lower;
@@ -106,10 +99,9 @@ static tcc_status build_module(session *s, const tcc_ir *ir, const tcc_codegen_o
             return l->diag->status;
     tcc_lower_end(l);
     char *text;
-    if (VERIFIES && LLVMVerifyModule(l->module, LLVMReturnStatusAction, &text))
+    if (LLVMVerifyModule(l->module, LLVMReturnStatusAction, &text))
         return fail(s, text, LLVMDisposeMessage);
-    if (VERIFIES)
-        LLVMDisposeMessage(text);
+    LLVMDisposeMessage(text);
     return TCC_OK;
 }
 

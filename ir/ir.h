@@ -100,7 +100,11 @@ typedef struct tcc_op_info {
     const char *doc;
 } tcc_op_info;
 
-const tcc_op_info *tcc_op_info_get(tcc_opcode code);
+extern const tcc_op_info tcc_op_infos[]; /* by opcode */
+static inline const tcc_op_info *tcc_op_info_get(tcc_opcode code)
+{
+    return &tcc_op_infos[code];
+}
 /* Whether an op has any of these effects; waits for what is completed by any of these; starts that. */
 static inline bool tcc_op_does(tcc_opcode code, unsigned effects)
 {

@@ -40,7 +40,7 @@ enum {
 #include "ir/ops.def"
 
 #define LEN(a) (sizeof(a) / sizeof *(a))
-static const tcc_op_info infos[] = {
+const tcc_op_info tcc_op_infos[] = {
 #define TCC_OP(id, name, operands, results, n_regions, attrs, flags, effects, levels, doc)         \
     {name,                                                                                         \
      operands_##id,                                                                                \
@@ -56,15 +56,10 @@ static const tcc_op_info infos[] = {
 #include "ir/ops.def"
 };
 
-const tcc_op_info *tcc_op_info_get(tcc_opcode code)
-{
-    return &infos[code];
-}
-
 tcc_global_use tcc_op_global_use(tcc_opcode code)
 {
     enum { WHERE = PTR | TENSORMAP | BUFFER };
-    const tcc_op_info *info = &infos[code];
+    const tcc_op_info *info = &tcc_op_infos[code];
     tcc_global_use use = {.any = info->effects & (TCC_READS_GLOBAL | TCC_WRITES_GLOBAL),
                           .writes = info->effects & TCC_WRITES_GLOBAL,
                           .async = info->effects & TCC_ASYNC_PROXY};
@@ -75,7 +70,7 @@ tcc_global_use tcc_op_global_use(tcc_opcode code)
 
 const tcc_type *tcc_op_moves(const tcc_op *op)
 {
-    return op->n_results ? op->results[0].type : op->operands[infos[op->code].n_operands - 1]->type;
+    return op->n_results ? op->results[0].type : op->operands[tcc_op_infos[op->code].n_operands - 1]->type;
 }
 
 tcc_value *tcc_mma_accumulate(const tcc_op *op)

@@ -121,6 +121,14 @@ static inline bool tcc_p_is_exact(const tcc_pvalue *v)
     return v->kind == TCC_P_KNOWN && !v->delta;
 }
 
+static inline bool tcc_p_is_same(const tcc_pvalue *a, const tcc_pvalue *b)
+{
+    uint64_t x[3], y[3];
+    memcpy(x, a, sizeof x);
+    memcpy(y, b, sizeof y);
+    return !((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2]));
+}
+
 /* A value given lane by lane. */
 tcc_pvalue tcc_p_lanes(tcc_protocol *p, const int64_t *lanes);
 /* The number of a lane; false when it is not exactly known. */

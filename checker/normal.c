@@ -27,9 +27,14 @@ void tcc_p_reserve(writer *w, size_t n)
     w->cap = cap;
 }
 
+static int64_t pair_of(uint32_t a, uint32_t b)
+{
+    return (int64_t)(a | (uint64_t)b << 32);
+}
+
 static void put_pair(writer *w, uint32_t a, uint32_t b)
 {
-    put_int(w, (int64_t)(a | (uint64_t)b << 32));
+    put_int(w, pair_of(a, b));
 }
 
 /* ---- clocks that matter ---------------------------------------------------------------------- */
@@ -44,12 +49,9 @@ static unsigned home_of(const tcc_protocol *p, unsigned at)
                        : tcc_p_home_clock(p, at - p->n_steps) + p->n_steps;
 }
 
-static void remember(writer *w, unsigned actor, uint32_t clock)
+static void insert(const writer *w, column *c, uint32_t clock)
 {
-    column *c = &w->columns[home_of(w->p, actor)];
     size_t i = c->known.len;
-    if (clock > c->base)
-        return;
     while (i && c->known.data[i - 1] > clock)
         i--;
     if (i && c->known.data[i - 1] == clock)
@@ -58,6 +60,13 @@ static void remember(writer *w, unsigned actor, uint32_t clock)
     memmove(&c->known.data[i + 1], &c->known.data[i],
             (c->known.len - 1 - i) * sizeof *c->known.data);
     c->known.data[i] = clock;
+}
+
+static inline void remember(writer *w, unsigned actor, uint32_t clock)
+{
+    column *c = &w->columns[w->p->symmetry ? home_of(w->p, actor) : actor];
+    if (clock <= c->base && !(c->known.len && c->known.data[c->known.len - 1] == clock))
+        insert(w, c, clock);
 }
 
 uint32_t tcc_p_least_waited(const tcc_protocol *p, const tcc_pstate *s, unsigned group, uint32_t *most, uint32_t *all)
@@ -123,9 +132,10 @@ static uint32_t current_wait(const writer *w, unsigned b, unsigned warp)
 {
     const tcc_pwait *wait = tcc_p_wait(w->p, w->s, b, warp);
     const tcc_pbarrier *bar = &w->s->barriers[b];
+    if (!wait->clock || wait->phase != bar->phase)
+        return 0;
     uint32_t passed = w->common[w->p->n_actors + w->p->n_warps + warp];
-    bool matters = wait->phase == bar->phase && !(!w->p->loose && awaits_arrivals(bar) && passed >= wait->clock);
-    return matters ? wait->clock : 0;
+    return !w->p->loose && awaits_arrivals(bar) && passed >= wait->clock ? 0 : wait->clock;
 }
 
 static uint32_t resize_clock(const tcc_pstate *s, unsigned warp)
@@ -180,9 +190,12 @@ static void find_clocks(writer *w)
         remember(w, bar->init_warp, bar->fence_clock);
         remember(w, tcc_p_barrier_actor(p, b), bar->last_copy);
         remember(w, tcc_p_barrier_actor(p, b), bar->last_afar);
-        for (unsigned i = 0; i < p->n_warps; i++)
-            if (current_wait(w, b, i))
-                remember(w, p->n_actors + i, current_wait(w, b, i));
+        const tcc_pwait *waits = tcc_p_wait(p, s, b, 0);
+        for (unsigned i = 0; i < p->n_warps; i++) {
+            uint32_t clock = waits[i].phase == bar->phase ? current_wait(w, b, i) : 0;
+            if (clock)
+                remember(w, p->n_actors + i, clock);
+        }
     }
     for (unsigned i = 0; i < p->n_warps; i++)
         remember(w, p->n_actors + i, resize_clock(s, i));
@@ -233,22 +246,19 @@ static void put_index(writer *w, const tcc_pframe *f)
 
 static void put_frame(writer *w, const tcc_pframe *f)
 {
-    int64_t iter = f->record < 0 ? f->iter : tcc_p_position(f) - w->base_at[f->record];
-    put(w, &f->code, sizeof f->code);
-    put_int(w, f->pc | (int64_t)f->region << 32 | (int64_t)f->by_iterations << 40 |
-                   (int64_t)f->may << 41 | (int64_t)(f->busy && w->p->aside != TCC_P_NO_WARP) << 42);
-    put_int(w, (int64_t)f->mask);
-    put_int(w, (int64_t)f->outer);
-    put_int(w, f->record);
-    put_int(w, f->cap);
-    put_int(w, f->lo);
-    put_int(w, f->step);
-    put_int(w, f->hi);
-    put_int(w, f->from);
-    put_int(w, f->scale);
-    put_int(w, f->bound);
-    put_int(w, f->by);
-    put_int(w, iter);
+    const int64_t place[] = {(int64_t)(intptr_t)f->code,
+                             f->pc | (int64_t)f->region << 32 | (int64_t)f->by_iterations << 40 |
+                                 (int64_t)f->may << 41 | (int64_t)(f->busy && w->p->aside != TCC_P_NO_WARP) << 42,
+                             (int64_t)f->mask, (int64_t)f->outer};
+    put(w, place, sizeof place);
+    if (!f->of || f->of->op->code != TCC_OP_scf_for) {
+        assert(f->record < 0 && !f->iter && !f->bound); /* and nothing else */
+        return;
+    }
+    const int64_t loop[] = {f->record, f->cap,   f->lo,    f->step, f->hi,
+                            f->from,   f->scale, f->bound, f->by,
+                            f->record < 0 ? f->iter : tcc_p_position(f) - w->base_at[f->record]};
+    put(w, loop, sizeof loop);
     if (f->record >= 0 && !f->known)
         put_index(w, f);
 }
@@ -296,7 +306,7 @@ static void put_slots(writer *w, unsigned warp)
     for (uint32_t d = 0; d < of->depth; d++)
         for (size_t k = 0; tcc_p_held_slots(&of->frames[d], k, &piece); k++)
             for (uint32_t i = piece.first; i < piece.end; i++) {
-                if (!memcmp(&row[i], &last[i], sizeof *row))
+                if (tcc_p_is_same(&row[i], &last[i]))
                     continue;
                 memcpy(out, &i, sizeof i);
                 memcpy(out + sizeof i, &row[i], sizeof *row);
@@ -306,7 +316,8 @@ static void put_slots(writer *w, unsigned warp)
     w->len = (size_t)(out - w->data) + sizeof p->n_slots;
 }
 
-static void put_warp(writer *w, unsigned i)
+/* Where a warp is, and what it has done. */
+static void put_progress(writer *w, unsigned i)
 {
     const tcc_protocol *p = w->p;
     const tcc_pwarp *warp = &w->s->warps[i];
@@ -314,21 +325,23 @@ static void put_warp(writer *w, unsigned i)
     put_int(w, warp->depth);
     for (uint32_t d = 0; d < warp->depth; d++)
         put_frame(w, &warp->frames[d]);
-    put_int(w, (int64_t)warp->mask);
-    put_int(w, (int64_t)warp->accessed);
-    put_int(w, (int64_t)warp->fencing);
+    const int64_t words[] = {
+        (int64_t)warp->mask,
+        (int64_t)warp->accessed,
+        (int64_t)warp->fencing,
+        (int64_t)(warp->unsynced | warp->apart << 32),
+        warp->registers | (int64_t)(warp->waits_at + 1) << 32,
+        warp->open_group | warp->open_bulk << 1 | warp->any_fence << 2 | warp->released << 3 |
+            (int64_t)warp->bulk_lane << 8,
+        (int64_t)warp->mmas,
+        (int64_t)warp->touched,
+        warp->n_a};
+    put(w, words, sizeof words);
     put_clock(w, fences_of(w, i), warp->fencing ? warp->fenced : 0);
-    put_int(w, (int64_t)(warp->unsynced | warp->apart << 32));
     put_clock(w, &w->columns[i], warp->synced);
     put_clock(w, &w->columns[p->n_actors + i], warp->apart ? warp->in_step : 0);
     put_clock(w, mmas, warp->committed);
     put_clock(w, mmas, warp->waited);
-    put_int(w, warp->registers | (int64_t)(warp->waits_at + 1) << 32);
-    put_int(w, warp->open_group | warp->open_bulk << 1 | warp->any_fence << 2 |
-                   warp->released << 3 | (int64_t)warp->bulk_lane << 8);
-    put_int(w, (int64_t)warp->mmas);
-    put_int(w, (int64_t)warp->touched);
-    put_int(w, warp->n_a);
     for (unsigned k = 0; k < warp->n_a; k++) {
         put(w, &warp->a[k].op, sizeof warp->a[k].op);
         put_clock(w, mmas, warp->a[k].group);
@@ -339,7 +352,25 @@ static void put_warp(writer *w, unsigned i)
         put_clock(w, &w->columns[tcc_p_bulk_actor(p, i)], warp->met_groups);
     if (p->writes)
         put_clock(w, &w->columns[tcc_p_writes_actor(p, i)], warp->bulk_groups);
-    put_slots(w, i);
+}
+
+/* The warps of a warpgroup are most often in the same place: of those that are written alike the first one. */
+static void put_warps(writer *w)
+{
+    enum { AS_BEFORE = -1 }; /* no depth */
+    size_t first = 0, len = 0;
+    for (unsigned i = 0; i < w->p->n_followed; i++) {
+        size_t at = w->len;
+        put_progress(w, i);
+        if (len && w->len - at == len && !memcmp(w->data + at, w->data + first, len)) {
+            w->len = at;
+            put_int(w, AS_BEFORE);
+        } else {
+            first = at;
+            len = w->len - at;
+        }
+        put_slots(w, i);
+    }
 }
 
 /* ---- everything else ------------------------------------------------------------------- */
@@ -351,19 +382,27 @@ static void put_barriers(writer *w)
         const tcc_pbarrier *bar = &w->s->barriers[b];
         if (!tcc_p_is_followed_barrier(p, b))
             continue;
-        put_int(w, bar->address);
-        put_int(w, (int64_t)bar->init_lane);
-        put_pair(w, bar->expected, bar->pending);
-        put_int(w, bar->bytes);
-        put_int(w, bar->issued);
-        put_int(w, bar->init_warp | (bar->phase % 2 != bar->odd) << 8 | (int64_t)(bar->fence_clock > 0) << 16 |
-                       (int64_t)(bar->phase > 0) << 17 | (int64_t)(p->ctas > 1 && bar->last_copy) << 18);
+        const int64_t words[] = {bar->address,
+                                 (int64_t)bar->init_lane,
+                                 pair_of(bar->expected, bar->pending),
+                                 bar->bytes,
+                                 bar->issued,
+                                 bar->init_warp | (bar->phase % 2 != bar->odd) << 8 |
+                                     (int64_t)(bar->fence_clock > 0) << 16 | (int64_t)(bar->phase > 0) << 17 |
+                                     (int64_t)(p->ctas > 1 && bar->last_copy) << 18};
+        put(w, words, sizeof words);
         put_clock(w, &w->columns[bar->init_warp], bar->init_clock);
         put_clock(w, &w->columns[bar->init_warp], bar->fence_clock);
         put_clock(w, &w->columns[tcc_p_barrier_actor(p, b)], bar->last_copy);
         put_clock(w, &w->columns[tcc_p_barrier_actor(p, b)], bar->last_afar);
-        for (unsigned i = 0; i < p->n_warps; i++)
-            put_clock(w, &w->columns[p->n_actors + i], current_wait(w, b, i));
+        const tcc_pwait *waits = tcc_p_wait(p, w->s, b, 0);
+        uint16_t ranks[TCC_P_WARPS] = {0};
+        for (unsigned i = 0; i < p->n_warps; i++) {
+            uint32_t clock = waits[i].phase == bar->phase ? current_wait(w, b, i) : 0;
+            if (clock) /* which is remembered: its rank is none of 0 */
+                ranks[i] = rank_of(&w->columns[p->n_actors + i], clock);
+        }
+        put(w, ranks, p->n_warps * sizeof *ranks);
     }
     for (unsigned n = 0; n < p->n_named; n++) {
         put_int(w, w->s->named[n].threads);
@@ -517,8 +556,7 @@ size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, const bool *is_f
     }
     for (unsigned r = 0; r < s->n_records; r++)
         put_record(&w, r);
-    for (unsigned i = 0; i < p->n_followed; i++)
-        put_warp(&w, i);
+    put_warps(&w);
     for (unsigned i = p->n_followed > 1 ? p->n_followed - 2 : 0; i < p->n_followed; i++)
         tcc_p_copy_slots(&s->warps[i], p->rows[i % 2], NULL);
     put_barriers(&w);

@@ -41,7 +41,9 @@ struct tcc_pcovers {
     uint16_t *ranks; /* those of the clocks of these entities, then of parts, then of groups of MMAs that are waited for */
     tcc_pgroup **groups; /* of the state that was looked at last */
     uint32_t *rows[2];
-    struct bounds *bounds; /* of each block of clocks */
+    struct bounds *bounds; /* of each block of clocks; */
+    uint16_t *blocks;      /* where those begin of whose clocks any has another rank than 0 */
+    size_t n_blocks;
     TCC_VEC(seen_state) states;
     TCC_VEC(edge) edges;
 };
@@ -89,6 +91,7 @@ void tcc_p_covers_create(tcc_protocol *p)
                              (c->n_entities + tcc_p_max_parts(p) + p->n_groups * TCC_P_GROUPS) * (size_t)p->stride);
     c->groups = TCC_NEW_ARRAY(p->scratch, tcc_pgroup *, p->n_groups * TCC_P_GROUPS + 1);
     c->bounds = TCC_NEW_ARRAY(p->scratch, bounds, p->stride / TCC_P_BLOCK);
+    c->blocks = TCC_NEW_ARRAY(p->scratch, uint16_t, p->stride / TCC_P_BLOCK);
     for (unsigned i = 0; i < 2; i++)
         c->rows[i] = TCC_NEW_ARRAY(p->scratch, uint32_t, p->stride);
 }
@@ -142,24 +145,43 @@ static void find_bounds_of(const tcc_protocol *p, unsigned at, unsigned n, bound
     }
 }
 
+/* Whether nothing is remembered of clocks, nor asked of any: in a calm state of those of mbarriers. */
+static bool are_forgotten(const tcc_protocol *p, unsigned at, unsigned n)
+{
+    bool forgotten = true;
+    for (unsigned i = 0; i < n && forgotten; i++) {
+        const column *c = column_of(p, at + i);
+        forgotten = !c->known.len && c->base == UINT32_MAX && c->recent == UINT32_MAX;
+    }
+    return forgotten;
+}
+
 static void find_bounds(const tcc_protocol *p)
 {
+    struct tcc_pcovers *c = p->covers;
     unsigned n = p->n_actors + p->n_warps + p->n_steps;
-    for (unsigned at = 0; at < n; at += TCC_P_BLOCK)
-        find_bounds_of(p, at, n - at < TCC_P_BLOCK ? n - at : TCC_P_BLOCK, &p->covers->bounds[at / TCC_P_BLOCK]);
+    c->n_blocks = 0;
+    for (unsigned at = 0; at < n; at += TCC_P_BLOCK) {
+        unsigned most = n - at < TCC_P_BLOCK ? n - at : TCC_P_BLOCK;
+        if (are_forgotten(p, at, most))
+            continue;
+        c->blocks[c->n_blocks++] = (uint16_t)at;
+        find_bounds_of(p, at, most, &c->bounds[at / TCC_P_BLOCK]);
+    }
 }
 
 /* rank_known of a block of clocks. */
 static void rank_block(const bounds *b, const uint32_t *restrict clocks, uint16_t *restrict ranks)
 {
     int32_t least[TCC_P_BLOCK], rank[TCC_P_BLOCK];
+    const int32_t *below = b->below.data;
     for (unsigned i = 0; i < TCC_P_BLOCK; i++) {
         least[i] = (int32_t)clocks[i] < b->base[i] ? (int32_t)clocks[i] : b->base[i];
         rank[i] = (int32_t)clocks[i] - least[i];
     }
-    for (size_t k = 0; k < b->n; k++)
+    for (size_t k = 0; k < b->n; k++, below += TCC_P_BLOCK)
         for (unsigned i = 0; i < TCC_P_BLOCK; i++)
-            rank[i] += b->below.data[k * TCC_P_BLOCK + i] < least[i];
+            rank[i] += below[i] < least[i];
     for (unsigned i = 0; i < TCC_P_BLOCK; i++)
         ranks[i] = (uint16_t)(2 * (uint32_t)rank[i] + ((int32_t)clocks[i] > b->recent[i]));
 }
@@ -168,30 +190,38 @@ static void rank_block(const bounds *b, const uint32_t *restrict clocks, uint16_
 static void find_ranks(const tcc_protocol *p, const uint32_t *row, const uint32_t *like, const uint16_t *ranks_like,
                        uint16_t *ranks)
 {
-    for (unsigned at = 0; at < p->stride; at += TCC_P_BLOCK)
+    const struct tcc_pcovers *c = p->covers;
+    if (c->n_blocks < p->stride / TCC_P_BLOCK)
+        memset(ranks, 0, p->stride * sizeof *ranks);
+    for (size_t i = 0; i < c->n_blocks; i++) {
+        unsigned at = c->blocks[i];
         if (like && is_same_block(row + at, like + at))
             memcpy(ranks + at, ranks_like + at, TCC_P_BLOCK * sizeof *ranks);
         else
-            rank_block(&p->covers->bounds[at / TCC_P_BLOCK], row + at, ranks + at);
+            rank_block(&c->bounds[at / TCC_P_BLOCK], row + at, ranks + at);
+    }
 }
 
 /* The clocks of an entity; those of no warp, and of whose past a warp may learn, as if it knew what all know. */
 static void find_row(const writer *w, unsigned e, uint32_t *row)
 {
     const tcc_protocol *p = w->p;
-    const uint32_t *common = w->common;
+    const uint32_t *common = w->common, *clocks = tcc_p_clocks(p, w->s, e);
     unsigned barrier = (e - p->n_warps) / 2, n = p->n_actors + p->n_warps;
     bool mbarrier = barrier < p->max_barriers, arrivals = mbarrier && e == tcc_p_arrivals(p, barrier);
     if (e < p->n_warps)
         n = w->s->told >> e & 1 ? p->stride : 0;
     else if (!arrivals || awaits_arrivals(&w->s->barriers[barrier]))
         n = p->stride;
-    memcpy(row, w->s->clocks + (size_t)e * p->stride, p->stride * sizeof *row);
-    size_t whole = n / TCC_P_BLOCK * TCC_P_BLOCK;
-    for (size_t at = 0; at < whole; at += TCC_P_BLOCK)
-        tcc_p_keep_later(row + at, common + at);
-    for (size_t i = whole; i < n; i++)
-        row[i] = row[i] > common[i] ? row[i] : common[i];
+    for (size_t k = 0; k < p->covers->n_blocks; k++) {
+        unsigned at = p->covers->blocks[k];
+        memcpy(row + at, clocks + at, TCC_P_BLOCK * sizeof *row);
+        if (at + TCC_P_BLOCK <= n)
+            tcc_p_keep_later(row + at, common + at);
+        else
+            for (unsigned i = at; i < n; i++)
+                row[i] = row[i] > common[i] ? row[i] : common[i];
+    }
 }
 
 /* Numbers of parts by warp and lanes, in whatever order they came to be. */
@@ -276,15 +306,26 @@ static void put_parts(writer *w)
     }
 }
 
+static bool are_same_ranks(const uint16_t *a, const uint16_t *b)
+{
+    uint64_t x[2], y[2];
+    static_assert(sizeof x == TCC_P_BLOCK * sizeof *a, "a block of ranks");
+    memcpy(x, a, sizeof x);
+    memcpy(y, b, sizeof y);
+    return !((x[0] ^ y[0]) | (x[1] ^ y[1]));
+}
+
 /* All ranks, of each entity those that are not the same as the last one's. */
 static void put_ranks(writer *w)
 {
     const tcc_protocol *p = w->p;
+    static const uint16_t none[TCC_P_BLOCK];
     const uint16_t *last = NULL;
     for (size_t e = 0, n = rows_of(p, w->s); e < n; e = row_behind(w, e)) {
         const uint16_t *ranks = p->covers->ranks + e * p->stride;
-        for (uint16_t at = 0; at < p->stride; at += TCC_P_BLOCK) {
-            if (last && !memcmp(ranks + at, last + at, TCC_P_BLOCK * sizeof *ranks))
+        for (size_t i = 0; i < p->covers->n_blocks; i++) {
+            uint16_t at = p->covers->blocks[i];
+            if (are_same_ranks(ranks + at, last ? last + at : none))
                 continue;
             const uint16_t place[] = {(uint16_t)e, at};
             put(w, place, sizeof place);

@@ -397,16 +397,18 @@ static tcc_presult compute(tcc_protocol *p, tcc_pstate *s, unsigned warp, const 
 {
     tcc_pvalue args[2] = {0};
     tcc_pgiven *g = given_for(p, s, warp, in, args);
-    if (g && g->result.kind != TCC_P_NONE && !memcmp(g->args, args, sizeof args)) {
-        *tcc_p_slot(p, s, warp, in->results[0]) = g->result;
-        return TCC_P_NEXT;
+    if (!g)
+        return evaluate(p, s, warp, in);
+    bool same = tcc_p_is_same(&g->args[0], &args[0]) && tcc_p_is_same(&g->args[1], &args[1]);
+    if (!same || g->result.kind == TCC_P_NONE) {
+        *g = (tcc_pgiven){.args = {args[0], args[1]}};
+        if (in->op->n_operands && !in->tests_bound)
+            g->result = tcc_p_compute(p, in->op, args);
+        else if (tcc_p_give(p, s, warp, in, &g->result) != TCC_P_NEXT)
+            return TCC_P_FAILED;
     }
-    tcc_presult r = evaluate(p, s, warp, in);
-    if (g && r == TCC_P_NEXT) {
-        memcpy(g->args, args, sizeof args);
-        g->result = *tcc_p_slot(p, s, warp, in->results[0]);
-    }
-    return r;
+    *tcc_p_slot(p, s, warp, in->results[0]) = g->result;
+    return TCC_P_NEXT;
 }
 
 /* ---- loops ----------------------------------------------------------------------------- */

@@ -555,6 +555,7 @@ static size_t write_op(decoder *d, size_t i, tcc_pinst *in)
     if (tcc_op_starts(op->code, TCC_BY_MMA_GROUP)) {
         in->registers = registers_of(d, &op->results[0]);
         in->a_registers = registers_of(d, op->operands[1]);
+        tcc_p_mma_read(in);
     }
     in->waits = s->waits;
     in->loops |= op->code == TCC_OP_scf_for && s->waits && !makes_few_iterations(op);

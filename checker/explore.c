@@ -553,7 +553,7 @@ tcc_protocol *tcc_p_open(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag)
     tcc_protocol *p = TCC_NEW(scratch, tcc_protocol);
     *p = (tcc_protocol){.f = f, .scratch = scratch, .diag = diag, .aside = TCC_P_NO_WARP};
     tcc_ptable **tables[] = {&p->lanes_table, &p->symbol_table, &p->memo, &p->prints_table,
-                             &p->states};
+                             &p->chunks_table, &p->states};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         *tables[i] = tcc_ptable_create(scratch);
     tcc_p_decode(p);

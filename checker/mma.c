@@ -7,7 +7,7 @@
 
 /* Every operand takes 32 bytes of k, two chunks: as many as 16 elements of 16 bits. Others are K-major. */
 enum { K = 16, M = 64, ELEM_BYTES = 2, MAX_N = 256 };
-enum { PER_CHUNK = TCC_CHUNK_BYTES / ELEM_BYTES };
+enum { PER_CHUNK = TCC_CHUNK_BYTES / ELEM_BYTES, SWIZZLE_BYTES = 1024 /* the greatest pattern: 8 rows of 128 bytes */ };
 static_assert(MAX_N * K / PER_CHUNK == TCC_P_MAX_CHUNKS, "room for the greatest operand");
 
 /* Attributes of how operands lie, by the operand's number. */
@@ -21,27 +21,53 @@ unsigned tcc_p_order_of(const tcc_op *op, const char *attribute)
     return i;
 }
 
+void tcc_p_mma_read(tcc_pinst *in)
+{
+    in->n = tcc_attr_int(&in->op->attrs, "n", 8);
+    for (size_t i = 1; i < sizeof orders / sizeof *orders; i++)
+        in->mn_major[i] = tcc_attr_int(&in->op->attrs, orders[i], 0);
+}
+
 /* ---- operands in shared memory --------------------------------------------------------- */
+
+/* Where chunks are whose operand begins at `start`, less than SWIZZLE_BYTES: behind them it lies as before, so that
+ * stages have the same. */
+static const int64_t *find_chunks(const tcc_protocol *p, const tcc_descriptor *d, int64_t start, int64_t n_rows,
+                                  int64_t n_chunks)
+{
+    const int64_t key[] = {start, d->leading, d->stride, d->swizzle, d->mn_major, n_rows, n_chunks};
+    uint64_t *known = tcc_ptable_at(p->chunks_table, key, sizeof key);
+    if (*known)
+        return (const int64_t *)(uintptr_t)*known;
+    tcc_descriptor at = *d;
+    at.start = start;
+    int64_t *chunks = TCC_NEW_ARRAY(p->scratch, int64_t, (size_t)(n_rows * n_chunks)), *next = chunks;
+    for (int64_t r = 0; r < n_rows; r++)
+        for (int64_t c = 0; c < n_chunks; c++)
+            *next++ = tcc_descriptor_chunk(&at, r, c) - TCC_SMEM_BASE;
+    *known = (uint64_t)(uintptr_t)chunks;
+    return chunks;
+}
 
 /* The bytes of an operand of `rows` along m or n, chunk by chunk; a descriptor has addresses in the CTA's own
  * shared memory, which begins at `window`. */
-static size_t ranges_of(const tcc_descriptor *d, int64_t rows, int64_t window, tcc_prange *ranges)
+static size_t ranges_of(const tcc_protocol *p, const tcc_descriptor *d, int64_t rows, int64_t window,
+                        tcc_prange *ranges)
 {
-    int64_t n_rows = d->mn_major ? K : rows, n_chunks = (d->mn_major ? rows : K) / PER_CHUNK;
-    size_t n = 0;
-    for (int64_t r = 0; r < n_rows; r++)
-        for (int64_t c = 0; c < n_chunks; c++) {
-            int64_t byte = window + tcc_descriptor_chunk(d, r, c) - TCC_SMEM_BASE;
-            ranges[n++] = (tcc_prange){byte, byte + TCC_CHUNK_BYTES};
-        }
-    return n;
+    int64_t n_rows = d->mn_major ? K : rows, n_chunks = (d->mn_major ? rows : K) / PER_CHUNK, n = n_rows * n_chunks;
+    int64_t start = d->start % SWIZZLE_BYTES, from = window + d->start - start;
+    const int64_t *chunks = find_chunks(p, d, start, n_rows, n_chunks);
+    for (int64_t i = 0; i < n; i++)
+        ranges[i] = (tcc_prange){from + chunks[i], from + chunks[i] + TCC_CHUNK_BYTES};
+    return (size_t)n;
 }
 
 /* Of those the first that is not in shared memory; n: none. */
 static size_t outside(const tcc_protocol *p, int64_t window, const tcc_prange *ranges, size_t n)
 {
+    uint64_t last = p->cta_bytes < TCC_CHUNK_BYTES ? 0 : (uint64_t)p->cta_bytes - TCC_CHUNK_BYTES;
     size_t i = 0;
-    while (i < n && ranges[i].first >= window && ranges[i].end <= window + p->cta_bytes)
+    while (i < n && (uint64_t)(ranges[i].first - window) <= last)
         i++;
     return i;
 }
@@ -62,7 +88,7 @@ static uint64_t operand_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const 
                            why),
                0;
     tcc_prange ranges[TCC_P_MAX_CHUNKS];
-    size_t n = ranges_of(&d, rows, window, ranges), out = outside(p, window, ranges, n);
+    size_t n = ranges_of(p, &d, rows, window, ranges), out = outside(p, window, ranges, n);
     if (out < n)
         return tcc_p_wrong(p, s, warp, in,
                            "%s: 16 bytes from byte %lld on are not in the "
@@ -77,11 +103,11 @@ size_t tcc_p_mma_ranges(const tcc_protocol *p, const tcc_pinst *in, unsigned i, 
                         tcc_prange *ranges)
 {
     tcc_descriptor d;
-    int64_t rows = i == 1 ? M : tcc_attr_int(&in->op->attrs, "n", 8);
-    bool mn_major = tcc_attr_int(&in->op->attrs, orders[i], 0);
+    int64_t rows = i == 1 ? M : in->n;
+    bool mn_major = in->mn_major[i];
     if (rows < 8 || rows > MAX_N || tcc_descriptor_decode(bits, mn_major, &d))
         return 0;
-    size_t n = ranges_of(&d, rows, 0, ranges);
+    size_t n = ranges_of(p, &d, rows, 0, ranges);
     return outside(p, 0, ranges, n) == n ? n : 0;
 }
 
@@ -249,18 +275,15 @@ static bool takes_a(const tcc_pinst *in)
 }
 
 /* Whether the operands of two MMAs are as large, and lie alike. */
-static bool have_one_shape(const tcc_op *x, const tcc_op *y)
+static bool have_one_shape(const tcc_pinst *x, const tcc_pinst *y)
 {
-    bool same = tcc_attr_int(&x->attrs, "n", 8) == tcc_attr_int(&y->attrs, "n", 8);
-    for (size_t i = 1; i < sizeof orders / sizeof *orders; i++)
-        same &= !tcc_attr_int(&x->attrs, orders[i], 0) == !tcc_attr_int(&y->attrs, orders[i], 0);
-    return same;
+    return x->n == y->n && x->mn_major[1] == y->mn_major[1] && x->mn_major[2] == y->mn_major[2];
 }
 
 static bool find_operand(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                          unsigned i, operand *o)
 {
-    o->mn_major = tcc_attr_int(&in->op->attrs, orders[i], 0);
+    o->mn_major = in->mn_major[i];
     if (!tcc_p_operand(p, s, warp, in, i, &o->bits))
         return false;
     o->print = operand_of(p, s, warp, in, o->bits, o->mn_major, o->rows);
@@ -299,7 +322,7 @@ static tcc_paccess access_of(const tcc_protocol *p, const tcc_pstate *s, unsigne
 
 static tcc_presult issue(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
-    int64_t n = tcc_attr_int(&in->op->attrs, "n", 8), add;
+    int64_t n = in->n, add;
     operand of[2] = {{.rows = M, .found = FOUND_ALL}, {.rows = n}};
     if (!tcc_p_converged(p, s, warp, in) || !tcc_p_operand(p, s, warp, in, 3, &add))
         return TCC_P_FAILED;
@@ -337,7 +360,7 @@ void tcc_p_mmas_find(tcc_pcode *code)
             continue;
         bool goes_on = i + 1 < code->n && next->n_mmas && next->n_mmas < TCC_P_MAX_MMAS &&
                        next->op->code == in->op->code && next->alone == in->alone && next->others == in->others &&
-                       have_one_shape(in->op, next->op);
+                       have_one_shape(in, next);
         in->n_mmas = goes_on ? next->n_mmas + 1 : 1;
     }
 }
@@ -345,8 +368,8 @@ void tcc_p_mmas_find(tcc_pcode *code)
 /* The footprint of operand i of them all; 0: there is none, or it is not known, or of bytes that were not all written. */
 static uint64_t operands_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, unsigned i)
 {
-    int64_t rows = i == 1 ? M : tcc_attr_int(&in->op->attrs, "n", 8), window = tcc_p_window(p, warp);
-    bool mn_major = tcc_attr_int(&in->op->attrs, orders[i], 0);
+    int64_t rows = i == 1 ? M : in->n, window = tcc_p_window(p, warp);
+    bool mn_major = in->mn_major[i];
     int64_t key[4 + TCC_P_MAX_MMAS] = {9, mn_major, rows, window};
     size_t n_bits = 0;
     for (uint32_t k = 0; k < in->n_mmas; k++) {
@@ -364,7 +387,7 @@ static uint64_t operands_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
         size_t first = n;
         if (tcc_descriptor_decode(key[4 + k], mn_major, &d))
             return 0;
-        n += ranges_of(&d, rows, window, ranges + first);
+        n += ranges_of(p, &d, rows, window, ranges + first);
         if (outside(p, window, ranges + first, n - first) < n - first)
             return 0;
     }
@@ -405,7 +428,7 @@ static tcc_presult issue_all(tcc_protocol *p, tcc_pstate *s, unsigned warp, cons
     p->spanned = true;
     for (uint32_t k = 0; k < in->n_mmas; k++) {
         const tcc_pinst *one = in + k;
-        operand of[2] = {{.rows = M, .found = FOUND_ALL}, {.rows = tcc_attr_int(&one->op->attrs, "n", 8), .found = FOUND_ALL}};
+        operand of[2] = {{.rows = M, .found = FOUND_ALL}, {.rows = one->n, .found = FOUND_ALL}};
         int64_t add;
         s->warps[warp].touched |= one->touches;
         if (!tcc_p_converged(p, s, warp, one) || !tcc_p_operand(p, s, warp, one, 3, &add) ||

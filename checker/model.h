@@ -194,6 +194,8 @@ typedef struct tcc_pinst {
     struct tcc_pcode *regions;
     uint64_t touches, registers; /* of MMAs, a bit each: read by it; of its result */
     uint64_t a_registers;        /* of its A */
+    int64_t n;                   /* its columns; */
+    bool mn_major[3];            /* which of its operands 1 and 2 are so */
     uint32_t wanted_twice;       /* operands that tcc_registers_wanted_twice gives */
     bool open;                   /* MMAs in front of it are not committed */
     bool aside;                  /* it is left to the warp that fills stages; */
@@ -504,7 +506,7 @@ struct tcc_protocol {
     tcc_pvalue *carried; /* as many as a loop carries */
     TCC_VEC(const tcc_cell *) lanes;
     TCC_VEC(tcc_psymbol) symbols;
-    struct tcc_ptable *lanes_table, *symbol_table, *memo, *prints_table, *states;
+    struct tcc_ptable *lanes_table, *symbol_table, *memo, *prints_table, *chunks_table, *states;
     /* memory */
     uint16_t *atom_of;               /* by granule */
     uint64_t *granules; /* while a footprint is made: that it takes, a bit each; all 0 otherwise */
@@ -1088,6 +1090,8 @@ extern const tcc_known_bytes tcc_p_with_the_first;
 bool tcc_p_is_looked_at(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_pinst *in);
 /* Which operand of an MMA lies as an attribute says: 1 or 2; 0: it says something else. */
 unsigned tcc_p_order_of(const tcc_op *op, const char *attribute);
+/* Notes with an MMA how its operands lie. */
+void tcc_p_mma_read(tcc_pinst *in);
 /* All that is followed of a function, the same bytes for those of its module that have the same proof; NULL: there is
  * no saying. In scratch. */
 const uint8_t *tcc_p_write(tcc_protocol *p, size_t *n);

@@ -1,6 +1,7 @@
 /* Layouts cover their tiles, registers are found by their places, parts are held as the whole is.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/descriptor.h"
 #include "ir/ir.h"
 #include "ir/layout.h"
 #include "ir/moves.h"
@@ -221,9 +222,29 @@ START_TEST(halves)
 }
 END_TEST
 
+/* The checker finds where an operand's chunks are for the first stage, and the same for others (checker/mma.c). */
+START_TEST(chunks_lie_alike_in_every_kilobyte)
+{
+    enum { KILOBYTE = 1024, UNITS = KILOBYTE / TCC_CHUNK_BYTES, STAGES = 16 };
+    int64_t bits = (int64_t)((uint64_t)_i << 62 | UINT64_C(64) << 32 | UINT64_C(32) << 16);
+    for (int64_t start = 0; start < UNITS; start++)
+        for (int mn_major = 0; mn_major < 2; mn_major++) {
+            tcc_descriptor first, d;
+            ck_assert(!tcc_descriptor_decode(bits + start, mn_major, &first));
+            for (int64_t stage = 1; stage < STAGES; stage++) {
+                ck_assert(!tcc_descriptor_decode(bits + start + stage * UNITS, mn_major, &d));
+                for (int64_t row = 0; row < 16; row++)
+                    for (int64_t chunk = 0; chunk < 16; chunk++)
+                        ck_assert_int_eq(tcc_descriptor_chunk(&d, row, chunk),
+                                         tcc_descriptor_chunk(&first, row, chunk) + stage * KILOBYTE);
+            }
+        }
+}
+END_TEST
+
 int main(void)
 {
-    enum { N = sizeof cases / sizeof *cases };
+    enum { SWIZZLES = 4, N = sizeof cases / sizeof *cases };
     TCase *t = tcase_create("layout");
     tcase_add_loop_test(t, every_element_has_its_holders, 0, N);
     tcase_add_loop_test(t, registers_are_found, 0, N);
@@ -231,6 +252,7 @@ int main(void)
     tcase_add_test(t, equal_maps);
     tcase_add_loop_test(t, lanes_trade_words, 0, sizeof stored_as / sizeof *stored_as);
     tcase_add_test(t, halves);
+    tcase_add_loop_test(t, chunks_lie_alike_in_every_kilobyte, 0, SWIZZLES);
     Suite *s = suite_create("layout");
     suite_add_tcase(s, t);
     return suite_exit_status(s);

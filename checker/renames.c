@@ -33,18 +33,19 @@ static void move_barrier(walk *w, int64_t from, int64_t to, int flips)
     int64_t window = window_of(w, from);
     from -= window;
     to -= window;
-    for (size_t i = 0; i < w->r->moves.len; i++) {
-        move *m = &w->r->moves.data[i];
-        if ((m->from == from) != (m->to == to)) {
+    uint64_t *by_from = tcc_ptable_at(w->r->moves_from, &from, sizeof from);
+    uint64_t *by_to = tcc_ptable_at(w->r->moves_to, &to, sizeof to);
+    if (*by_from != *by_to) {
+        fail(w);
+    } else if (*by_from) {
+        move *m = &w->r->moves.data[*by_from - 1];
+        if (flips >= 0 && m->flips >= 0 && m->flips != flips)
             fail(w);
-        } else if (m->from == from) {
-            if (flips >= 0 && m->flips >= 0 && m->flips != flips)
-                fail(w);
-            m->flips = flips >= 0 ? flips : m->flips;
-            return;
-        }
+        m->flips = flips >= 0 ? flips : m->flips;
+    } else {
+        TCC_PUSH(w->p->scratch, &w->r->moves, (move){from, to, flips});
+        *by_from = *by_to = w->r->moves.len;
     }
-    TCC_PUSH(w->p->scratch, &w->r->moves, (move){from, to, flips});
 }
 
 /* Whether a wait's parity is the other one. */

@@ -337,6 +337,8 @@ void tcc_p_rotation_find(tcc_protocol *p, tcc_pstate *first)
         return;
     if (!r->carried)
         find_beginning(r, &p->body);
+    r->moves_from = tcc_ptable_create(p->scratch);
+    r->moves_to = tcc_ptable_create(p->scratch);
     size_t n = ((size_t)p->n_followed + 1) * p->n_slots;
     r->kinds = TCC_NEW_ARRAY(p->scratch, uint8_t, n + 1);
     r->granules = TCC_NEW_ARRAY(p->scratch, uint32_t, p->n_granules + 1);

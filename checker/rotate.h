@@ -22,6 +22,7 @@ struct tcc_protation {
     TCC_VEC(uint32_t) moving; /* those that are not fixed */
     uint32_t *granules; /* of shared memory: where they are after a rotation */
     TCC_VEC(move) moves;
+    tcc_ptable *moves_from, *moves_to; /* 1 + their numbers, by address */
     bool used;
     tcc_pstate state; /* the last that was rotated */
     unsigned n_barriers, n_atoms, room; /* for atoms */

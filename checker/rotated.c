@@ -240,28 +240,24 @@ static void move_clocks(const tcc_protocol *p, rotation *r, const tcc_pstate *s)
     }
 }
 
-static tcc_pvalue moved(const tcc_protocol *p, const rotation *r, kind how, const tcc_pvalue *v, int64_t n)
+/* What a slot is that is not fixed. */
+static void move_slot(const tcc_protocol *p, const rotation *r, kind how, tcc_pvalue *v, int64_t n)
 {
-    tcc_pvalue to = *v;
-    if (how == FOLLOWS) {
-        to = (tcc_pvalue){0};
-    } else if (how == COUNTER && v->delta == r->period) {
-        to = counter_at(p, r, v->v + n);
-        to.loop = v->loop;
-        to.offset = v->offset;
-    }
-    return to;
+    if (how == FOLLOWS)
+        *v = (tcc_pvalue){0};
+    else if (v->delta == r->period)
+        v->v = counter_at(p, r, v->v + n).v;
 }
 
 static void move_slots(const tcc_protocol *p, rotation *r, const tcc_pstate *s, int64_t n)
 {
-    tcc_pslots slots;
-    for (unsigned w = 0; w < p->n_warps; w++)
-        for (uint32_t d = 0; d < s->warps[w].depth; d++)
-            for (size_t k = 0; tcc_p_held_slots(&s->warps[w].frames[d], k, &slots); k++)
-                for (uint32_t i = slots.first; i < slots.end; i++)
-                    *tcc_p_slot(p, &r->state, w, i) =
-                        moved(p, r, r->kinds[(size_t)w * p->n_slots + i], tcc_p_slot(p, s, w, i), n);
+    for (unsigned w = 0; w < p->n_followed; w++)
+        tcc_p_copy_slots(&s->warps[w], tcc_p_slot(p, &r->state, w, 0), tcc_p_slot(p, s, w, 0));
+    for (size_t i = 0; i < r->moving.len; i++) {
+        uint32_t at = r->moving.data[i];
+        r->state.slots[at] = s->slots[at];
+        move_slot(p, r, r->kinds[at], &r->state.slots[at], n);
+    }
 }
 
 const tcc_pstate *tcc_p_rotated(tcc_protocol *p, const tcc_pstate *s)

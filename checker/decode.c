@@ -428,16 +428,32 @@ static void find_open(decoder *d)
     }
 }
 
+/* Whether an op may hand on registers of MMAs: most do not. */
+static bool hands_on(const tcc_op *op)
+{
+    bool passes = tcc_registers_pass(op->code) && op->n_results == 1 && !op->n_regions;
+    bool carries = op->code == TCC_OP_scf_for ? op->n_results : op->code == TCC_OP_scf_yield && op->n_operands;
+    return passes || carries || tcc_op_starts(op->code, TCC_BY_MMA_GROUP) || tcc_op_waits(op->code, TCC_BY_MMA_GROUP);
+}
+
 static void find_registers(decoder *d)
 {
+    TCC_VEC(const source *) on = {0};
+    bool any = false;
     find_open(d);
-    do {
+    for (size_t i = 0; i < d->sources.len; i++) {
+        any |= tcc_op_starts(d->sources.data[i].op->code, TCC_BY_MMA_GROUP);
+        if (hands_on(d->sources.data[i].op))
+            TCC_PUSH(d->p->scratch, &on, &d->sources.data[i]);
+    }
+    d->changed = any;
+    while (d->changed) {
         d->changed = false;
-        for (size_t i = 0; i < d->sources.len; i++)
-            trace_registers(d, &d->sources.data[i]);
-        for (size_t i = d->sources.len; i-- > 0;)
-            trace_registers(d, &d->sources.data[i]);
-    } while (d->changed);
+        for (size_t i = 0; i < on.len; i++)
+            trace_registers(d, on.data[i]);
+        for (size_t i = on.len; i-- > 0;)
+            trace_registers(d, on.data[i]);
+    }
     for (size_t i = 0; i < d->sources.len; i++)
         d->sources.data[i].matters = touches_registers(d, &d->sources.data[i]);
     if (!d->p->amd)

@@ -72,7 +72,9 @@ static void copy_state(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *
     memcpy(to->barriers, from->barriers, from->n_barriers * sizeof *to->barriers);
     memcpy(to->waits, from->waits, (size_t)from->n_barriers * p->n_warps * sizeof *to->waits);
     size_t n_groups = (p->n_followed + TCC_WARPGROUP_WARPS - 1) / TCC_WARPGROUP_WARPS;
-    memcpy(to->groups, from->groups, n_groups * TCC_P_GROUPS * sizeof *to->groups);
+    size_t bytes = offsetof(tcc_pgroup, clocks) + p->n_steps * sizeof *to->groups->clocks;
+    for (size_t g = 0; g < n_groups * TCC_P_GROUPS; g++)
+        memcpy(&to->groups[g], &from->groups[g], bytes);
     memcpy(to->resizes, from->resizes, p->n_groups * sizeof *to->resizes);
     copy_clocks(p, to, from);
     memcpy(to->parts, from->parts, from->n_parts * sizeof *to->parts);
@@ -258,16 +260,15 @@ static unsigned place_of(const tcc_protocol *p, const tcc_pstate *s, unsigned w)
 static int next_warp(const tcc_protocol *p, const tcc_pstate *s, bool asks)
 {
     int best = -1;
-    unsigned best_place = 0;
-    uint64_t all = UINT64_MAX >> (TCC_P_WARPS - p->n_followed);
+    uint64_t least = UINT64_MAX, all = UINT64_MAX >> (TCC_P_WARPS - p->n_followed);
     for (uint64_t rest = all & ~s->blocked & (asks ? s->asks : ~s->asks); rest; rest &= rest - 1) {
-        unsigned w = (unsigned)__builtin_ctzll(rest), place = place_of(p, s, w);
+        unsigned w = (unsigned)__builtin_ctzll(rest);
         const tcc_pwarp *warp = &s->warps[w];
-        if (!warp->depth ||
-            (best >= 0 && (place > best_place || (place == best_place && warp->progress >= s->warps[best].progress))))
+        uint64_t place = (uint64_t)place_of(p, s, w) << 32 | warp->progress;
+        if (!warp->depth || place >= least)
             continue;
         best = (int)w;
-        best_place = place;
+        least = place;
     }
     return best;
 }

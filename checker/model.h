@@ -20,6 +20,7 @@
  * operands.c what MMAs read and copies write, however it is said
  * alike.c    functions that one proof is for
  * module.c   the functions of a module, in threads
+ * state.c    a state: the first one, copies, what must hold when warps end
  * explore.c  all executions: which warp goes on, numbers of iterations, states seen before
  * rotate.c   what rotates the stages of a ring
  * renames.c  what that makes of mbarriers and bytes
@@ -207,6 +208,18 @@ bool tcc_p_is_summed(const tcc_protocol *p, unsigned record);
 int64_t tcc_p_sum_of(const tcc_protocol *p, unsigned warp, uint32_t slot);
 /* A number of iterations is wanted otherwise; true when states were taken for one that may differ by it. */
 bool tcc_p_sums_fail(tcc_protocol *p);
+
+/* ---- states (state.c) ------------------------------------------------------------------ */
+
+tcc_pstate *tcc_p_state_create(const tcc_protocol *p);
+/* Copies what is in use. */
+void tcc_p_state_copy(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *from);
+/* What fixed ops give in each warp. */
+void tcc_p_compute_fixed(tcc_protocol *p);
+tcc_pstate *tcc_p_first_state(tcc_protocol *p);
+/* Whether a warp may end, and all of them; false, reported, when something is still on its way. */
+bool tcc_p_check_end_of_warp(tcc_protocol *p, tcc_pstate *s, unsigned warp);
+bool tcc_p_check_end(tcc_protocol *p, tcc_pstate *s);
 
 /* ---- executions ------------------------------------------------------------------------ */
 

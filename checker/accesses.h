@@ -48,7 +48,7 @@ void tcc_p_aside_skip(const tcc_protocol *p, tcc_pstate *s, unsigned warp);
 bool tcc_p_aside_begin(tcc_protocol *p, tcc_pstate *s);
 bool tcc_p_aside_is_in_order(tcc_protocol *p, const tcc_pstate *s);
 
-/* ---- memory (memory.c) -------------------------------------------------------- */
+/* ---- memory (memory.c, footprints.c, loads.c) -------------------------------------------------------- */
 
 /* A set of bytes. */
 typedef struct tcc_prange {
@@ -86,6 +86,8 @@ bool tcc_p_footprint_set(tcc_protocol *p, tcc_pstate *s, uint64_t *place, const 
 /* The same of a footprint that lanes take apart. */
 bool tcc_p_footprint_of_lanes(tcc_protocol *p, tcc_pstate *s, uint64_t *place,
                               const tcc_plane *lanes, size_t n);
+/* Whether no lane takes of one footprint what another takes of the other. */
+bool tcc_p_are_of_same_lanes(tcc_protocol *p, uint32_t a, uint32_t b);
 /* Makes room for so many atoms: most kernels have few. */
 void tcc_p_memory_reserve(const tcc_protocol *p, tcc_pstate *s, unsigned n_atoms);
 /* Atoms that were split after the state was saved. */

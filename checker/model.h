@@ -3,7 +3,9 @@
  * decode.c   the ops that matter: synchronization, accesses, and the scalars they need
  * named.c    how many named barriers there are
  * value.c    numbers that are known, known up to a period, or only known to be equal
- * memory.c   shared memory in parts that are accessed alike, and who has accessed them
+ * footprints.c  shared memory in parts that are accessed alike
+ * memory.c   who has accessed them, and whether that is in order
+ * loads.c    which bytes loads and stores access
  * global.c   tensors that copies both read and write
  * place.c    where in them an access is
  * lanes.c    what lanes of a warp know apart from the others

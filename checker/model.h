@@ -15,7 +15,9 @@
  * symmetry.c CTAs that do the same, of which one is followed
  * drawn.c    numbers that are drawn, on their way through shared memory; loops that go on while they say so
  * mma.c      MMAs
- * step.c     one warp's next op; control flow
+ * scalars.c  what ops give; comparisons with numbers that are chosen
+ * step.c     one warp's next op: registers, branches
+ * loops.c    and loops
  * runs.c     ops that do not synchronize, done in one step
  * spans.c    loads and stores that are taken for one
  * aside.c    a thread that fills stages, followed as a warp of its own
@@ -139,6 +141,8 @@ tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp);
 bool tcc_p_held_slots(const tcc_pframe *f, size_t i, tcc_pslots *piece);
 /* What a warp's slots hold. from NULL: nothing. */
 void tcc_p_copy_slots(const tcc_pwarp *w, tcc_pvalue *to, const tcc_pvalue *from);
+/* Before the region is left that the warp is in: clears what was inside. */
+void tcc_p_clear_slots(const tcc_protocol *p, tcc_pstate *s, unsigned warp);
 /* Does an op that does not synchronize, as one of a run. */
 tcc_presult tcc_p_do(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in);
 /* runs.c: finds runs of ops that do not synchronize; does one, or if it is not to be kept its first op. */
@@ -196,6 +200,11 @@ bool tcc_p_tell_rotations_apart(tcc_protocol *p, const tcc_pstate *s);
 /* The bytes of operand i of an MMA, given its descriptor; 0: it is wrong, or they are not all in shared memory. */
 size_t tcc_p_mma_ranges(const tcc_protocol *p, const tcc_pinst *in, unsigned i, int64_t bits,
                         tcc_prange *ranges);
+/* Whether a record's number is more than x: 0, 1, or -1 if that must be chosen. */
+int tcc_p_is_more(tcc_protocol *p, const tcc_pstate *s, int record, int64_t x);
+/* An iteration count, once it has a known upper bound; until then it stays a symbol. False if the number must be
+ * chosen. */
+bool tcc_p_find_number(tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc_pvalue *v);
 /* What an op that is only there for its result gives. */
 tcc_presult tcc_p_give(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                        tcc_pvalue *out);

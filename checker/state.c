@@ -5,7 +5,7 @@
 #include "ir/signature.h"
 #include "ir/target.h"
 
-enum { REGISTER_UNIT = 8 };
+enum { REGISTER_UNIT = 8, AT_HEAD = TCC_P_AT_HEAD };
 
 /* ---- states ------------------------------------------------------------------------------- */
 
@@ -25,6 +25,42 @@ tcc_pstate *tcc_p_state_create(const tcc_protocol *p)
     tcc_p_memory_reserve(p, s, 1);
     s->globals = TCC_NEW_ARRAY(p->scratch, tcc_pglobal, p->follows ? TCC_P_GLOBALS : 1);
     return s;
+}
+
+bool tcc_p_held_slots(const tcc_pframe *f, size_t i, tcc_pslots *piece)
+{
+    const tcc_pcode *code = f->code;
+    uint32_t end = f->pc == AT_HEAD ? code->end_args : f->pc < code->n ? code->insts[f->pc].end_slot : code->end_slot;
+    if (i >= code->n_own || code->own[i].first >= end)
+        return false;
+    *piece = code->own[i];
+    piece->end = piece->end < end ? piece->end : end;
+    return true;
+}
+
+static void copy_held(const tcc_pframe *f, tcc_pvalue *to, const tcc_pvalue *from)
+{
+    tcc_pslots piece;
+    for (size_t i = 0; tcc_p_held_slots(f, i, &piece); i++) {
+        size_t bytes = (piece.end - piece.first) * sizeof *to;
+        if (from)
+            memcpy(to + piece.first, from + piece.first, bytes);
+        else
+            memset(to + piece.first, 0, bytes);
+    }
+}
+
+void tcc_p_copy_slots(const tcc_pwarp *w, tcc_pvalue *to, const tcc_pvalue *from)
+{
+    for (uint32_t d = 0; d < w->depth; d++)
+        copy_held(&w->frames[d], to, from);
+}
+
+/* Before the region is left that the warp is in: those inside were. */
+void tcc_p_clear_slots(const tcc_protocol *p, tcc_pstate *s, unsigned warp)
+{
+    const tcc_pwarp *w = &s->warps[warp];
+    copy_held(&w->frames[w->depth - 1], tcc_p_slot(p, s, warp, 0), NULL);
 }
 
 /* There are many clocks, few of which differ from state to state. */

@@ -1,0 +1,255 @@
+/* loops: how often they run, and from iteration to iteration.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "checker/step.h"
+
+enum { AT_HEAD = TCC_P_AT_HEAD, LEAST_ITERATIONS = 16 };
+enum { MAX_GROWTH = 256 }; /* of a counter in an iteration, so that it does not overflow */
+
+/* A loop of known iterations around others is like one that turned out to make as many: what is
+ * asked for inside is of its iterations. */
+static bool keep_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                            const tcc_pvalue *bounds, tcc_pframe *f)
+{
+    int64_t iterations = f->hi > f->lo ? (f->hi - f->lo + f->step - 1) / f->step : 0;
+    int64_t known = tcc_p_symbol(p, "known", bounds, 3).v;
+    f->record = tcc_p_record_of(p, s, warp, in->op, known, false);
+    if (f->record < 0)
+        return false;
+    f->known = true;
+    s->records[f->record].known = true;
+    s->records[f->record].least = s->records[f->record].most = iterations;
+    return true;
+}
+
+/* Stands for the bound of a loop of more iterations than are counted one by one. */
+static tcc_pvalue bound_of(tcc_protocol *p, const tcc_pvalue *bound)
+{
+    return tcc_p_symbol(p, "bound", bound, 1);
+}
+
+/* Decides what tells when the loop ends. */
+static bool plan_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                            tcc_pframe *f)
+{
+    tcc_pvalue b[3];
+    bool known = true, fixed = true;
+    for (unsigned i = 0; i < 3; i++) {
+        b[i] = read(p, s, warp, in->operands[i]);
+        known &= tcc_p_is_exact(&b[i]);
+        fixed &= (tcc_p_is_exact(&b[i]) && !b[i].loop) || b[i].kind == TCC_P_SYMBOL;
+    }
+    if (tcc_p_is_exact(&b[2]) && b[2].v < 1)
+        return tcc_p_wrong(p, s, warp, in, "scf.for steps by %lld", (long long)b[2].v), false;
+    f->record = -1;
+    f->cap = INT64_MAX;
+    f->lo = b[0].v;
+    f->hi = b[1].v;
+    f->step = b[2].v;
+    f->scale = f->by = 1;
+    if (in->tests)
+        return tcc_p_plan_testing(p, s, warp, in, f);
+    if (known && (!in->waits || f->hi - f->lo <= TCC_P_KNOWN_ITERATIONS * f->step))
+        return !in->regions[0].loops || keep_iterations(p, s, warp, in, b, f);
+    const tcc_psymbol *of =
+        b[1].kind == TCC_P_SYMBOL ? tcc_p_symbol_get(p, b[1].v) : &(tcc_psymbol){.by = 1};
+    bool by_index = tcc_p_is_exact(&b[0]) && tcc_p_is_exact(&b[2]) &&
+                    (known || (b[1].kind == TCC_P_SYMBOL &&
+                               (of->counts || (f->lo >= 0 && f->lo >= b[1].offset))));
+    if (!in->waits || !(by_index || fixed))
+        return tcc_p_unsupported(p, in->op,
+                                 "how often this loop runs is only known at run time, and "
+                                 "%s",
+                                 in->waits ? "may differ from warp to warp"
+                                           : "it accesses shared memory with no barrier"),
+               false;
+    f->by_iterations = !by_index;
+    f->bound = known      ? bound_of(p, &b[1]).v
+               : by_index ? b[1].v
+                          : tcc_p_symbol(p, "iterations", b, 3).v;
+    if (by_index && !known && b[1].delta != INT64_MAX)
+        f->cap = b[1].delta + b[1].offset;
+    if (by_index) {
+        f->by = of->by;
+        f->scale = of->by * f->step;
+        f->from = tcc_p_symbol_least(of, f->lo - b[1].offset);
+    }
+    if (by_index && !known)
+        f->hi = INT64_MAX;
+    f->record = tcc_p_record_of(p, s, warp, in->op, f->bound, false);
+    if (f->record < 0 || (in->data && !tcc_p_symbol_is_data(p, s->records[f->record].symbol)))
+        return false;
+    tcc_precord *r = &s->records[f->record];
+    r->scale = r->scale / tcc_gcd(r->scale, f->scale) * f->scale;
+    int64_t least = known ? f->lo + LEAST_ITERATIONS * f->step
+                    : tcc_attr_int(&in->op->attrs, "at_least_once", 0) ? f->from + 1
+                                                                       : 0;
+    if (r->most >= least && r->least < least)
+        r->least = least;
+    tcc_p_count_known(p, s, r);
+    return true;
+}
+
+/* Gives the index its value for the iteration that begins. */
+static void set_index(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    tcc_pframe *f = &w->frames[w->depth - 1];
+    tcc_pvalue v = tcc_p_known(f->lo + f->iter * f->step);
+    if (f->by_iterations) {
+        tcc_pvalue lo = read(p, s, warp, in->operands[0]), step = read(p, s, warp, in->operands[2]);
+        v = tcc_p_index_symbol(p, (uint32_t)f->bound, &lo, &step);
+    } else if (f->record >= 0 && !f->known) {
+        v = tcc_p_forget(p, v, f->code->moduli[0]);
+        v.loop = (uint8_t)w->depth;
+    }
+    write(p, s, warp, f->code->args[0], v);
+}
+
+static tcc_presult leave_loop(tcc_protocol *p, tcc_pstate *s, unsigned warp)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    const tcc_pframe *f = &w->frames[w->depth - 1];
+    const tcc_pinst *in = f->of;
+    bool synchronizes = f->record >= 0;
+    for (unsigned i = 0; i < in->op->n_results; i++)
+        write(p, s, warp, in->results[i], read(p, s, warp, f->code->args[1 + i]));
+    tcc_p_clear_slots(p, s, warp);
+    w->mask = f->outer;
+    w->depth--;
+    w->frames[w->depth] = (tcc_pframe){0};
+    w->frames[w->depth - 1].pc++;
+    w->progress += synchronizes;
+    return synchronizes ? TCC_P_HEAD : TCC_P_JUMPED;
+}
+
+/* Is there another iteration? */
+tcc_presult tcc_p_at_head(tcc_protocol *p, tcc_pstate *s, unsigned warp)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    tcc_pframe *f = &w->frames[w->depth - 1];
+    int64_t index = f->lo + f->iter * f->step;
+    if (f->of->tests && !tcc_p_tests_drawn(p, s, warp))
+        return TCC_P_FAILED;
+    int more = f->record < 0     ? index < f->hi
+               : index >= f->cap ? 0
+                                 : tcc_p_is_more(p, s, f->record, tcc_p_position(f));
+    if (more < 0)
+        return TCC_P_CHOICE;
+    if (!more && !f->iter && tcc_attr_int(&f->of->op->attrs, "at_least_once", 0))
+        return tcc_p_wrong(p, s, warp, f->of, "scf.for is at_least_once and makes no iteration");
+    if (!more)
+        return leave_loop(p, s, warp);
+    f->pc = 0;
+    f->busy = false;
+    set_index(p, s, warp, f->of);
+    w->progress += f->record >= 0;
+    return f->record >= 0 ? TCC_P_HEAD : TCC_P_JUMPED;
+}
+
+tcc_presult tcc_p_enter(tcc_protocol *p, tcc_pwarp *w, const tcc_pinst *in, tcc_pframe f,
+                         unsigned region, tcc_lane_mask mask)
+{
+    if (w->depth == TCC_P_DEPTH)
+        return tcc_p_unsupported(p, in->op, "regions are nested more than %d deep", TCC_P_DEPTH);
+    f.code = &in->regions[region];
+    f.of = in;
+    f.region = region;
+    f.mask = mask;
+    f.outer = w->mask;
+    w->frames[w->depth - 1].busy = true;
+    w->frames[w->depth++] = f;
+    w->mask = mask;
+    return TCC_P_JUMPED;
+}
+
+/* A loop that only counts adds its iteration count, as far as that is known: states differ by its remainder by
+ * p->symbol_data. */
+static tcc_presult count(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    tcc_pvalue n = read(p, s, warp, in->operands[1]);
+    const tcc_pcode *body = &in->regions[0];
+    bool few = tcc_p_is_exact(&n) && n.v <= TCC_P_KNOWN_ITERATIONS;
+    if (tcc_p_is_exact(&n) && !few)
+        n = bound_of(p, &n);
+    if (!tcc_p_find_number(p, s, warp, &n))
+        return TCC_P_CHOICE;
+    for (unsigned i = 0; i < in->op->n_results; i++) {
+        tcc_pvalue at = read(p, s, warp, in->operands[3 + i]);
+        int64_t m = body->moduli[1 + i];
+        bool told_apart = few || (m && p->symbol_data && p->symbol_data % m == 0);
+        bool known = tcc_p_is_exact(&n) && at.kind == TCC_P_KNOWN && told_apart;
+        if (known)
+            at = tcc_p_forget(p, tcc_p_compute(p, in->op->regions[0]->last->operands[i]->def,
+                                              (tcc_pvalue[]){at, n}), m);
+        write(p, s, warp, in->results[i], known ? at : (tcc_pvalue){.kind = TCC_P_UNKNOWN});
+    }
+    return TCC_P_NEXT;
+}
+
+tcc_presult tcc_p_enter_loop(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    if (in->counts)
+        return count(p, s, warp, in);
+    tcc_pframe f = {.pc = AT_HEAD};
+    if (!plan_iterations(p, s, warp, in, &f))
+        return TCC_P_FAILED;
+    for (unsigned i = 0; i < in->op->n_results; i++) {
+        if (in->regions[0].registers[1 + i] && warp != p->aside &&
+            !tcc_p_take(p, s, warp, in, 3 + i, in->regions[0].registers[1 + i]))
+            return TCC_P_FAILED;
+        tcc_pvalue v = read(p, s, warp, in->operands[3 + i]);
+        if (v.kind == TCC_P_REGISTERS)
+            v.delta &= ~(int64_t)TCC_P_TAKEN;
+        if (f.record >= 0 && !f.known)
+            v = tcc_p_forget(p, v, in->regions[0].moduli[1 + i]);
+        write(p, s, warp, in->regions[0].args[1 + i], v);
+    }
+    for (unsigned i = 0; i < in->n_dying; i++) {
+        tcc_pvalue *v = tcc_p_slot(p, s, warp, in->dying[i]);
+        if (v->kind == TCC_P_KNOWN && v->v >= 0 && !v->wraps)
+            *v = (tcc_pvalue){.kind = TCC_P_KNOWN, .delta = TCC_P_DEAD};
+    }
+    return tcc_p_enter(p, &s->warps[warp], in, f, 0, s->warps[warp].mask);
+}
+
+/* What is carried into the next iteration, being `old` in this one. */
+static tcc_pvalue carry(const tcc_protocol *p, const tcc_pframe *f, unsigned i, tcc_pvalue old,
+                        tcc_pvalue v)
+{
+    if (f->record < 0 || f->known)
+        return v;
+    bool grows = old.kind != TCC_P_KNOWN || v.v > old.v + MAX_GROWTH || v.v < old.v - MAX_GROWTH;
+    v = tcc_p_forget(p, v, f->code->moduli[1 + i]);
+    return grows ? tcc_p_wrapped(v, f->of->op->results[i].type->elem) : v;
+}
+
+/* From the end of an iteration to the head of the next. */
+tcc_presult tcc_p_next_iteration(tcc_protocol *p, tcc_pstate *s, unsigned warp,
+                                  const tcc_pinst *yield)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    tcc_pframe *f = &w->frames[w->depth - 1];
+    tcc_pvalue *carried = p->carried;
+    unsigned n = f->of->op->n_results;
+    if (warp == p->aside && f->of->runs_out && !f->busy)
+        return leave_loop(p, s, warp);
+    for (unsigned i = 0; i < n; i++) {
+        carried[i] =
+            yield ? read(p, s, warp, yield->operands[i]) : read(p, s, warp, f->code->args[1 + i]);
+        if (carried[i].loop == w->depth)
+            carried[i].loop = 0;
+        if (!carried[i].loop && carried[i].kind == TCC_P_KNOWN)
+            carried[i].offset = 0;
+        if (carried[i].kind == TCC_P_SYMBOL && tcc_p_symbol_get(p, carried[i].v)->varies)
+            carried[i] = (tcc_pvalue){.kind = TCC_P_UNKNOWN};
+        carried[i] = carry(p, f, i, read(p, s, warp, f->code->args[1 + i]), carried[i]);
+    }
+    tcc_p_clear_slots(p, s, warp);
+    tcc_p_global_next_iteration(s, warp);
+    for (unsigned i = 0; i < n; i++)
+        write(p, s, warp, f->code->args[1 + i], carried[i]);
+    f->iter++;
+    f->pc = AT_HEAD;
+    return TCC_P_JUMPED;
+}

@@ -1,6 +1,8 @@
 /* model: what the files of the protocol checker share.
  *
  * decode.c   the ops that matter: synchronization, accesses, and the scalars they need
+ * needs.c    how much of each value is asked for
+ * slots.c    where ops have it
  * named.c    how many named barriers there are
  * value.c    numbers that are known, known up to a period, or only known to be equal
  * footprints.c  shared memory in parts that are accessed alike

@@ -577,17 +577,28 @@ def times_of_processes():
                      if row.startswith(("ms", "import", "jit and", "in all")))
 
 
-def us_of(function, calls=500):
-    """Of so few calls none waits for the GPU."""
-    best = float("inf")
-    for _ in range(20):
-        torch.cuda.synchronize()
+def seconds_of(function):
+    """What measures so many calls of a function, all arguments of which it has."""
+
+    def seconds(calls):
         begin = time.perf_counter()
         for _ in range(calls):
             function()
-        best = min(best, time.perf_counter() - begin)
-        torch.cuda.synchronize()
-    return 1e6 * best / calls
+        return time.perf_counter() - begin
+
+    return seconds
+
+
+def us_in_turn(*contenders, calls=500, rounds=40):
+    """us of one call of each, which tells the seconds of so many calls: the least of rounds in which each has its turn,
+    so that a slow while of the host is one of all. Of so few calls none waits for the GPU."""
+    best = [float("inf")] * len(contenders)
+    for _ in range(rounds):
+        for i, seconds in enumerate(contenders):
+            torch.cuda.synchronize()
+            best[i] = min(best[i], 1e6 * seconds(calls) / calls)
+    torch.cuda.synchronize()
+    return best
 
 
 @check("bench, in turn with torch's product", gpu=True)
@@ -632,6 +643,7 @@ def tune():
 
 
 OVER_C_US = 5  # what a call may take beyond the launch in C
+OVER_C_YARDSTICKS = 4  # the same on a host slower than those of H200s: in calls of torch that make a small tensor
 
 
 @check(f"time of a launch on the host, at most {OVER_C_US} us over the C call", gpu=True)
@@ -639,8 +651,9 @@ def time_of_launch():
     layer = tcc.jit(LAYER.format("f16", "f16"))
     a, b, bias, alpha = layer_arguments(16, 64, 16)
     out, _ = poisoned(16, 16)
+    on_host = torch.empty(16, 16)
 
-    def call():
+    def with_out():
         layer(a, b, bias, alpha, out=out)
 
     def new():
@@ -649,18 +662,23 @@ def time_of_launch():
     def by_name():
         layer(A=a, B=b, bias=bias, alpha=alpha, out=out)
 
-    call()
+    def empty():
+        a.new_empty((16, 16), dtype=torch.float16)
+
+    def yardstick():
+        on_host.new_empty((16, 16), dtype=torch.float16)
+
+    with_out()
+    contenders = [seconds_of(function) for function in (with_out, new, by_name, empty, yardstick)]
     if layer._quick is None:
-        return f"there is no extension: with out= {us_of(call):.2f} us, with a new output {us_of(new):.2f} us"
-    in_c = float("inf")
-    for _ in range(20):
-        torch.cuda.synchronize()
-        in_c = min(in_c, 1e6 / 500 * layer._quick.seconds((a, b, bias, alpha), out, None, 500))
-    with_out, with_new, named = us_of(call), us_of(new), us_of(by_name)
-    empty = us_of(lambda: a.new_empty((16, 16), dtype=torch.float16))
-    note = (f"in C {in_c:.2f} us, with out= {with_out:.2f}, by name {named:.2f}, with a new output {with_new:.2f} us, "
-            f"of which new_empty {empty:.2f}")
-    assert with_out <= in_c + OVER_C_US and with_new <= in_c + OVER_C_US + empty, note
+        us, us_new = us_in_turn(*contenders[:2])
+        return f"there is no extension: with out= {us:.2f} us, with a new output {us_new:.2f} us"
+    us, us_new, us_named, us_empty, us_yardstick, in_c = us_in_turn(
+        *contenders, lambda calls: layer._quick.seconds((a, b, bias, alpha), out, None, calls))
+    limit = max(OVER_C_US, OVER_C_YARDSTICKS * us_yardstick)
+    note = (f"in C {in_c:.2f} us, with out= {us:.2f}, by name {us_named:.2f}, with a new output {us_new:.2f} us, "
+            f"of which new_empty {us_empty:.2f}; limit {limit:.2f} us over C")
+    assert us <= in_c + limit and us_new <= in_c + limit + us_empty, note
     return note
 
 

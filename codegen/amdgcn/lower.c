@@ -74,7 +74,8 @@ static LLVMValueRef make_buffer(const tcc_lower *l, const tcc_op *op)
         LLVMBuildIntCast2(l->builder, tcc_lower_scalar(l, o->bytes),
                           LLVMIntTypeInContext(l->context, TCC_LLVM_BUFFER_SIZE_BITS), false, ""),
         tcc_lower_i32(l, WORD_3)};
-    return tcc_lower_intrinsic_of(l, "llvm.amdgcn.make.buffer.rsrc", 2, types, 4, args);
+    return tcc_lower_intrinsic_of(l, "llvm.amdgcn.make.buffer.rsrc", TCC_LLVM_BUFFER_RSRC_TYPES,
+                                  types + 2 - TCC_LLVM_BUFFER_RSRC_TYPES, 4, args);
 }
 
 static void buffer_load(tcc_lower *l, const tcc_op *op)

@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "codegen/llvm_major.h"
@@ -30,11 +29,33 @@ void tcc_nvptx_initialize(void)
 
 /* ---- kernels --------------------------------------------------------------------------- */
 
-static void add_number_attribute(tcc_lower *l, const char *name, int64_t value)
+/* Adds an entry to the annotations by which older versions of LLVM are told of a kernel. */
+static void annotate(tcc_lower *l, const char *name, LLVMMetadataRef value)
 {
-    char text[24];
-    snprintf(text, sizeof text, "%lld", (long long)value);
-    tcc_lower_add_string_attribute(l, TCC_LOWER_FUNC, name, text);
+    LLVMMetadataRef annotation[] = {LLVMValueAsMetadata(l->func), LLVMMDStringInContext2(l->context, name, strlen(name)),
+                                    value};
+    LLVMAddNamedMetadataOperand(l->module, "nvvm.annotations",
+                                LLVMMetadataAsValue(l->context, LLVMMDNodeInContext2(l->context, annotation, 3)));
+}
+
+/* What is so at every launch of a kernel. ptxas ignores setmaxnreg where the number of threads is not fixed. */
+static void add_launch_bounds(tcc_lower *l, const tcc_func *func)
+{
+    static const struct {
+        const char *attr, *attribute, *format, *annotation;
+    } bounds[] = {{"block", "nvvm.reqntid", "%lld", "reqntidx"},
+                  {"min_ctas", "nvvm.minctasm", "%lld", "minctasm"},
+                  {"cluster_ctas", "nvvm.cluster_dim", "%lld,1,1", "cluster_dim_x"}};
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+        if (!tcc_attr_find(&func->attrs, bounds[i].attr))
+            continue;
+        long long value = tcc_attr_int(&func->attrs, bounds[i].attr, 1);
+        if (TCC_LLVM_HAS_LAUNCH_BOUND_ATTRIBUTES)
+            tcc_lower_add_string_attribute(l, TCC_LOWER_FUNC, bounds[i].attribute,
+                                           tcc_arena_printf(l->arena, bounds[i].format, value));
+        else
+            annotate(l, bounds[i].annotation, LLVMValueAsMetadata(tcc_lower_i32(l, value)));
+    }
 }
 
 /* A tensor map is read where the launch put it: without grid_constant it would be copied. */
@@ -49,16 +70,6 @@ static void add_tensormap_attributes(tcc_lower *l, int param)
         tcc_lower_add_string_attribute(l, param, "nvvm.grid_constant", "");
 }
 
-/* The numbers of the kernel's tensor maps, from 1 on. */
-static void annotate_grid_constants(tcc_lower *l, LLVMMetadataRef *params, size_t n)
-{
-    LLVMMetadataRef list = LLVMMDNodeInContext2(l->context, params, n);
-    LLVMMetadataRef name = LLVMMDStringInContext2(l->context, "grid_constant", 13);
-    LLVMMetadataRef annotation[] = {LLVMValueAsMetadata(l->func), name, list};
-    LLVMAddNamedMetadataOperand(l->module, "nvvm.annotations",
-                                LLVMMetadataAsValue(l->context, LLVMMDNodeInContext2(l->context, annotation, 3)));
-}
-
 static void add_tensormaps(tcc_lower *l, const tcc_func *func)
 {
     LLVMMetadataRef *params = TCC_NEW_ARRAY(l->arena, LLVMMetadataRef, func->body->n_args);
@@ -69,7 +80,7 @@ static void add_tensormaps(tcc_lower *l, const tcc_func *func)
             params[n++] = LLVMValueAsMetadata(tcc_lower_i32(l, (int64_t)i + 1));
         }
     if (n && !TCC_LLVM_HAS_GRID_CONSTANT_ATTRIBUTE)
-        annotate_grid_constants(l, params, n);
+        annotate(l, "grid_constant", LLVMMDNodeInContext2(l->context, params, n)); /* from 1 on */
 }
 
 void tcc_nvptx_begin_kernel(tcc_lower *l, const tcc_func *func)
@@ -77,16 +88,7 @@ void tcc_nvptx_begin_kernel(tcc_lower *l, const tcc_func *func)
     LLVMSetFunctionCallConv(l->func, PTX_KERNEL);
     tcc_lower_add_enum_attribute(l, TCC_LOWER_FUNC, "nounwind", 0);
     tcc_lower_add_enum_attribute(l, TCC_LOWER_FUNC, "convergent", 0);
-    /* ptxas ignores setmaxnreg where the number of threads is not fixed. */
-    if (tcc_attr_find(&func->attrs, "block"))
-        add_number_attribute(l, "nvvm.reqntid", tcc_attr_int(&func->attrs, "block", 1));
-    if (tcc_attr_find(&func->attrs, "min_ctas"))
-        add_number_attribute(l, "nvvm.minctasm", tcc_attr_int(&func->attrs, "min_ctas", 1));
-    if (tcc_attr_find(&func->attrs, "cluster_ctas"))
-        tcc_lower_add_string_attribute(
-            l, TCC_LOWER_FUNC, "nvvm.cluster_dim",
-            tcc_arena_printf(l->arena, "%lld,1,1",
-                             (long long)tcc_attr_int(&func->attrs, "cluster_ctas", 1)));
+    add_launch_bounds(l, func);
     add_tensormaps(l, func);
 }
 

@@ -41,14 +41,13 @@ setup_sysroot()
 
 # ---- archives ------------------------------------------------------------------------------
 
-# When the sources were changed, in seconds since 1970. In a source archive all files have that time.
+# When the sources were changed, in seconds since 1970. In a source archive all files have that time. There may be no
+# git, or one that trusts no folder of another user.
 changed()
 {
     if [ -n "${SOURCE_DATE_EPOCH-}" ]; then
         echo "$SOURCE_DATE_EPOCH"
-    elif [ -e .git ]; then
-        git log -1 --format=%ct
-    else
+    elif ! { [ -e .git ] && git log -1 --format=%ct 2>/dev/null; }; then
         stat -c %Y CHANGELOG.md
     fi
 }

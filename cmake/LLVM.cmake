@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 # Those that codegen/llvm_major.h knows; the first that is there is taken.
-set(llvm_majors 22 21)
+set(llvm_majors 22 23 21 20)
 
 set(TCC_LLVM_MAJOR "" CACHE STRING "LLVM's major version, one of ${llvm_majors}; empty: the first of them that is there")
 set(TCC_LLVM_CONFIG "" CACHE FILEPATH "The llvm-config to ask; empty: the one of TCC_LLVM_MAJOR")
@@ -72,5 +72,8 @@ if(TCC_STATIC_LLVM)
 else()
   set(llvm_libs ${llvm_shared_libs})
   target_link_libraries(llvm_c INTERFACE ${llvm_libs} stdc++) # std::set_new_handler
+  if(NOT llvm_libdir MATCHES "^/usr/lib") # where the loader does not look by itself
+    target_link_options(llvm_c INTERFACE -Wl,-rpath,${llvm_libdir})
+  endif()
   set(llvm_private_libs -L${llvm_libdir} ${llvm_libs} -lstdc++)
 endif()

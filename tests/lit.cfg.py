@@ -106,6 +106,8 @@ if getattr(config, "emulator", ""):  # what a test compiles does not link with s
 for program in ("make", "shellcheck", "groff", "vim"):
     if shutil.which(program):
         config.available_features.add(program)
+if os.getuid() == 0:
+    config.available_features.add("root")
 if os.path.exists(root + "/.git") and shutil.which("git"):
     config.available_features.add("checkout")
 if os.path.exists(build + "/lib/libtcc.a"):  # TCC_STATIC_LIBRARY

@@ -119,7 +119,16 @@ static void forget(pending *p)
         leave_signals();
 }
 
-/* Opens the file's other name, with the mode that *old has. */
+/* Gives a file the owner and the group of another, where that is allowed, and its mode. */
+static bool take_over(int fd, const struct stat *old)
+{
+    mode_t mode = old->st_mode & 07777;
+    if (fchown(fd, old->st_uid, old->st_gid) && fchown(fd, (uid_t)-1, old->st_gid))
+        mode &= 0777; /* set-user-ID is of an owner */
+    return !fchmod(fd, mode);
+}
+
+/* Opens the file's other name, with the owner and the mode that *old has. */
 static FILE *open_temporary(pending *p, const struct stat *old)
 {
     char name[PATH_MAX];
@@ -133,7 +142,7 @@ static FILE *open_temporary(pending *p, const struct stat *old)
     p->owner = getpid();
     strcpy(p->temporary, name);
     int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    bool ok = fd >= 0 && (!old || !fchmod(fd, old->st_mode & 07777));
+    bool ok = fd >= 0 && (!old || take_over(fd, old));
     p->f = ok ? fdopen(fd, "wb") : NULL;
     if (p->f)
         return p->f;

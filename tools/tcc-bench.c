@@ -17,7 +17,7 @@
 #include "tools/tcc-bench/report.h"
 #include "tools/tcc-run/script.h"
 
-const char program_name[] = "tcc-bench";
+const char program_name[] = "tcc-bench" TCC_PROGRAM_SUFFIX;
 
 extern char **environ;
 

@@ -9,7 +9,7 @@
 #include "tools/shared/command_line.h"
 #include "tools/shared/option_table.h"
 
-const char program_name[] = "tcc-opt";
+const char program_name[] = "tcc-opt" TCC_PROGRAM_SUFFIX;
 
 typedef struct arguments {
     tcc_compile_options options;
@@ -81,7 +81,7 @@ static void take_option(arguments *a, int id, const char *value)
     case OPTION_OPT_DIAGNOSTICS: parse_diagnostics(&a->diagnostics, value); break;
     case OPTION_OPT_HELP: print_help(TOOL_OPT); exit(finish_output(0));
     case OPTION_OPT_VERSION: printf("tcc-opt %s\n", tcc_version()); exit(finish_output(0));
-    default: fputs("Try 'tcc-opt --help'.\n", stderr); exit(EXIT_USAGE);
+    default: point_to_help("");
     }
 }
 

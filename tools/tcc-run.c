@@ -10,7 +10,7 @@
 #include "tools/tcc-run/run.h"
 #include "tools/tcc-run/script.h"
 
-const char program_name[] = "tcc-run";
+const char program_name[] = "tcc-run" TCC_PROGRAM_SUFFIX;
 
 static int run_file(const options *o)
 {
@@ -18,7 +18,7 @@ static int run_file(const options *o)
     run_result r;
     run_case(&s, o, &r);
     if (r.status == EXIT_NO_DRIVER)
-        fprintf(stderr, "tcc-run: no GPU: %s\n", r.message);
+        fprintf(stderr, "%s: no GPU: %s\n", program_name, r.message);
     else if (r.status != EXIT_USAGE)
         result_print(stdout, &r);
     session_close(&s);
@@ -34,8 +34,7 @@ int main(int argc, char **argv)
     if (argc > 1 && !strcmp(argv[1], "merge"))
         return merge_main(argc - 1, argv + 1);
     if (!options_parse(argc, argv, NULL, &o, why, sizeof why)) {
-        fprintf(stderr, "tcc-run: %s\nTry 'tcc-run --help'.\n", why);
-        return EXIT_USAGE;
+        bad_usage("%s", why);
     }
     if (o.help)
         print_help(TOOL_RUN);

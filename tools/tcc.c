@@ -14,7 +14,7 @@
 #include "tools/shared/option_table.h"
 #include "tools/tcc/commands.h"
 
-const char program_name[] = "tcc";
+const char program_name[] = "tcc" TCC_PROGRAM_SUFFIX;
 
 enum { MAX_DEFINES = 256, MAX_TARGETS = 32, MAX_RANGES = 64 };
 
@@ -186,7 +186,7 @@ static void take_option(arguments *a, int id, const char *value)
     case OPTION_TCC_DIAGNOSTICS: parse_diagnostics(&a->diagnostics, value); break;
     case OPTION_TCC_HELP: print_help(TOOL_TCC); exit(finish_output(0));
     case OPTION_TCC_VERSION: printf("tcc %s\n", tcc_version()); exit(finish_output(0));
-    default: fputs("Try 'tcc --help'.\n", stderr); exit(EXIT_USAGE);
+    default: point_to_help("");
     }
 }
 

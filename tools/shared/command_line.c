@@ -23,7 +23,13 @@ void bad_usage(const char *format, ...)
     fprintf(stderr, "%s: ", program_name);
     vfprintf(stderr, format, args);
     va_end(args);
-    fprintf(stderr, "\nTry '%s --help'.\n", program_name);
+    fputs("\n", stderr);
+    point_to_help("");
+}
+
+void point_to_help(const char *command)
+{
+    fprintf(stderr, "Try '%s%s --help'.\n", program_name, command);
     exit(EXIT_USAGE);
 }
 

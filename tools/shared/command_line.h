@@ -15,7 +15,7 @@
  * where there is nothing to run on. */
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_DRIVER = 3 };
 
-/* The program's name in messages; each program defines it. */
+/* The program's name in messages, with the suffix that it was built with; each program defines it. */
 extern const char program_name[];
 
 /* A callback that prints to standard error. */
@@ -23,6 +23,8 @@ void print_text(const char *text, void *user);
 
 /* Says what is wrong with the command line and exits with EXIT_USAGE. */
 void bad_usage(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+/* Says where help is and exits with EXIT_USAGE; `command` is "" or what stands behind the program's name, " fmt". */
+void point_to_help(const char *command) __attribute__((noreturn));
 void out_of_memory(void) __attribute__((noreturn)); /* exits with EXIT_FAILED */
 
 /* The argument of --check-passes; 0 for NULL, which is none. */

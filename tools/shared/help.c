@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/shared/command_line.h"
 #include "tools/shared/option_table.h"
 
 enum { WIDTH = 95, INDENT = 24 };
@@ -46,11 +47,13 @@ static void print_option(const option_row *row)
     print_wrapped(row->doc, INDENT, INDENT);
 }
 
+/* The first word of each line is the program's name, without a suffix. */
 static void print_usage(const char *usage)
 {
     for (const char *prefix = "usage: "; *usage; prefix = "       ") {
         size_t n = strcspn(usage, "\n");
-        printf("%s%.*s\n", prefix, (int)n, usage);
+        size_t name = strcspn(usage, " ");
+        printf("%s%s%.*s\n", prefix, program_name, (int)(n - name), usage + name);
         usage += n + (usage[n] != 0);
     }
 }

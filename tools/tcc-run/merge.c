@@ -27,7 +27,7 @@ static void take_option(merge *m, int id, const char *value)
     case OPTION_MERGE_DIAGNOSTICS: parse_diagnostics(&m->diagnostics, value); break;
     case OPTION_MERGE_HELP: print_help(TOOL_MERGE); exit(finish_output(EXIT_OK));
     case OPTION_MERGE_VERSION: printf("tcc-run merge %s\n", tcc_version()); exit(finish_output(EXIT_OK));
-    default: fputs("Try 'tcc-run merge --help'.\n", stderr); exit(EXIT_USAGE);
+    default: point_to_help(" merge");
     }
 }
 

@@ -51,7 +51,7 @@ static bool add_line(script *s, char *text, int number)
 {
     script_line line = {.number = number};
     if (!split(text, &line)) {
-        fprintf(stderr, "tcc-run: %s:%d: too many words\n", s->path, number);
+        fprintf(stderr, "%s: %s:%d: too many words\n", program_name, s->path, number);
         return false;
     }
     if (line.n_words == 1)
@@ -81,7 +81,7 @@ static bool check_text(const char *path, const char *text, size_t size)
         return true;
     for (char *p = (char *)text; (p = next_line(p)) && p <= zero;)
         number++;
-    fprintf(stderr, "tcc-run: %s:%d: this is not text: it has a 0 byte\n", path, number);
+    fprintf(stderr, "%s: %s:%d: this is not text: it has a 0 byte\n", program_name, path, number);
     return false;
 }
 
@@ -93,7 +93,7 @@ static bool read_script(const options *o, script *out)
     size_t size = 0;
     out->text = f ? whole_file_read(f, &size) : NULL;
     if (!out->text)
-        fprintf(stderr, "tcc-run: %s: %s\n", path, strerror(errno));
+        fprintf(stderr, "%s: %s: %s\n", program_name, path, strerror(errno));
     if (f)
         fclose(f);
     bool ok = out->text && check_text(path, out->text, size);
@@ -311,13 +311,13 @@ int script_run(const options *o)
     int status = EXIT_FAILED;
     bool ok = read_script(o, &sc);
     if (ok && o->table && !(table = whole_file_open(o->table))) {
-        fprintf(stderr, "tcc-run: %s: %s\n", o->table, strerror(errno));
+        fprintf(stderr, "%s: %s: %s\n", program_name, o->table, strerror(errno));
         ok = false;
     }
     if (ok)
         status = run_script(&sc, table);
     if (table && !whole_file_close(table, !ferror(table))) {
-        fprintf(stderr, "tcc-run: %s: %s\n", o->table, strerror(errno));
+        fprintf(stderr, "%s: %s: %s\n", program_name, o->table, strerror(errno));
         status = EXIT_FAILED;
     }
     free(sc.lines);

@@ -41,7 +41,7 @@ void session_error(session *s, const char *format, ...)
     keep_message(s, message);
     end_diagnostics(&s->diagnostics);
     if (!s->quiet)
-        fprintf(stderr, "tcc-run: %s\n", message);
+        fprintf(stderr, "%s: %s\n", program_name, message);
 }
 
 void session_close(session *s)

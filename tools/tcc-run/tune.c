@@ -108,7 +108,7 @@ static void tell(const tcc_tune_progress *p, void *user)
     if (t->line.on_terminal || now - t->told_ms < TELL_MS)
         return;
     t->told_ms = now;
-    fprintf(stderr, "tcc-run: %s\n", text);
+    fprintf(stderr, "%s: %s\n", program_name, text);
 }
 
 /* ---- the end ------------------------------------------------------------------------------ */

@@ -26,7 +26,7 @@ static void take_option(fmt *a, int id, const char *value)
     case OPTION_FMT_DIAGNOSTICS: parse_diagnostics(&a->diagnostics, value); break;
     case OPTION_FMT_HELP: print_help(TOOL_FMT); exit(finish_output(EXIT_OK));
     case OPTION_FMT_VERSION: printf("tcc fmt %s\n", tcc_version()); exit(finish_output(EXIT_OK));
-    default: fputs("Try 'tcc fmt --help'.\n", stderr); exit(EXIT_USAGE);
+    default: point_to_help(" fmt");
     }
 }
 

@@ -30,7 +30,7 @@ static void take_option(tcc_lsp_options *o, int id, const char *value)
     case OPTION_LSP_STDIO: break; /* the only way there is */
     case OPTION_LSP_HELP: print_help(TOOL_LSP); exit(finish_output(EXIT_OK));
     case OPTION_LSP_VERSION: printf("tcc lsp %s\n", tcc_version()); exit(finish_output(EXIT_OK));
-    default: fputs("Try 'tcc lsp --help'.\n", stderr); exit(EXIT_USAGE);
+    default: point_to_help(" lsp");
     }
 }
 
@@ -46,6 +46,6 @@ int lsp_main(int argc, char **argv)
     if (status == TCC_ERR_TARGET)
         bad_usage("lsp: --target=%s: no such target; see --list-targets", o.target);
     if (status)
-        fprintf(stderr, "tcc: lsp: %s\n", tcc_status_name(status));
+        fprintf(stderr, "%s: lsp: %s\n", program_name, tcc_status_name(status));
     return status == TCC_ERR_IO ? EXIT_USAGE : status ? EXIT_FAILED : EXIT_OK;
 }

@@ -88,6 +88,7 @@ void option_reader_begin(option_reader *r, tool_id tool, bool strict)
     *letter = 0;
     *next = (struct option){0};
     r->tool = tool;
+    r->at_end = false;
     r->strict = strict;
     optind = 0; /* from the beginning */
 }
@@ -106,9 +107,10 @@ int option_next(option_reader *r, int argc, char **argv, const char **value)
 {
     opterr = !r->strict;
     r->word = argv[optind ? optind : 1];
-    int c = getopt_long(argc, argv, r->letters, r->longs, NULL);
+    int c = r->at_end ? -1 : getopt_long(argc, argv, r->letters, r->longs, NULL);
+    r->at_end = c == -1; /* getopt would begin again with what is behind "--" */
     *value = c == -1 ? NULL : optarg;
-    if (c == -1 && optind < argc) { /* behind "--" */
+    if (c == -1 && optind < argc) {
         *value = argv[optind++];
         return OPTION_OPERAND;
     }

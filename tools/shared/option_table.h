@@ -65,7 +65,7 @@ typedef struct option_reader {
     tool_id tool;
     struct option longs[LAST_OPTION - FIRST_OPTION];
     char letters[64];
-    bool strict;
+    bool strict, at_end;
     const char *word; /* in which the last option was */
 } option_reader;
 

@@ -7,9 +7,9 @@ brings each once into BUILD/ptxas; one that it cannot bring is skipped, and the 
 
 The oldest and the newest version assemble the PTX of the examples for sm_90a and the hand-written kernels; those
 between them share the entries of the former. The oldest, which complains of most, assembles the GPU tests for sm_90a,
-and the others share half of their entries. All versions share the entries of the rest, so that each is assembled once:
-the further tiles of the examples, the same programs for sm_89, and what lit's tests left in BUILD/ptxas/ptx
-(tests/checked/tcc). None may be refused, none may get a warning (C75xx: products serialised or registers short), and
+and the others share a quarter of their entries. All versions share the rest: the further tiles of the examples, the same
+programs for sm_89, and what lit's tests left in BUILD/ptxas/ptx (tests/checked/tcc). Of these each entry for sm_90a is
+assembled once, and every third for other targets, which have no products that ptxas could serialise. None may be refused, none may get a warning (C75xx: products serialised or registers short), and
 none may spill more than SPILLS says. What passed once is not assembled again, nor is an entry that a version has had
 from another file, but for its name: many kernels have the same copies in front of them, and the same generic variants.
 Then sweep.py, with both ends.
@@ -50,7 +50,8 @@ IN_PATH = (None, float("inf"), 75)
 PLATFORMS = ["manylinux1_x86_64", "manylinux2010_x86_64", "manylinux2014_x86_64"]
 PLATFORMS += ["manylinux_2_%d_x86_64" % minor for minor in (12, 17, 27, 28, 34)]
 
-# Bytes of stores that the entries of a kernel may spill, whatever the version.
+# Bytes of stores that an entry, or the entries of a kernel, may spill, whatever the version. All versions have an entry
+# of this name.
 SPILLS = {
     "doubtful": 92,  # of tests/driver/may_spill.tile, with a warning
     "f64_functions": 12,  # six results of functions of f64
@@ -58,7 +59,8 @@ SPILLS = {
     "mixed_across": 32,  # sums of f16 and i8 side by side, four operands that run across
     "both": 136,  # two computed operands, one of bytes, on their way to shared memory; 20 from 12.4 on
     "gated_by_lanes": 256,  # of tests/passes/fma_narrow.tile: four computed operands
-    "singles": 4,  # of tests/passes/sm_50.tile for sm_62, with half the registers; only 12.0
+    "singles__direct": 4,  # of tests/passes/sm_50.tile for sm_62, with half the registers
+    "singles__generic": 4,
     "halves_computed": 68,  # half bytes and a scale in the registers of a warp; 12.4 and the newest
 }
 
@@ -128,7 +130,7 @@ def is_expected(name, line):
     return any(code and "(%s)" % code in line for code in codes)
 
 
-def judge(name, log, kernels_spilled):
+def judge(name, log, spilled):
     """What is wrong in what ptxas -v says, or ''."""
     wrong = [line for line in log.splitlines() if re.search(r"\(C7\d\d\d\)|error|fatal", line)]
     wrong = [line for line in wrong if not is_expected(name, line)]
@@ -136,10 +138,10 @@ def judge(name, log, kernels_spilled):
         r"Function properties for (\S+)\n.* (\d+) bytes spill stores", log
     ):
         kernel = entry.split("__")[0]
-        if int(stores) > SPILLS.get(kernel, 0):
+        if int(stores) > SPILLS.get(entry, SPILLS.get(kernel, 0)):
             wrong.append("%s spills %s bytes" % (entry, stores))
         if int(stores):
-            kernels_spilled.add(kernel)
+            spilled.update((entry, kernel))
     return "\n".join(wrong)
 
 
@@ -162,12 +164,12 @@ class Ptx:
     def __init__(self, name, path):
         with open(path, encoding="utf-8") as f:
             self.text = f.read()
-        shared = without_names(ENTRY.sub("", self.text))
+        found = list(ENTRY.finditer(self.text))
+        shared = without_names(ENTRY.sub("", self.text)) if found else ""
         self.version = float(re.search(r"^\.version ([\d.]+)", self.text, re.MULTILINE)[1])
-        self.keys = [
-            hashlib.sha256((shared + without_names(*found.group(0, 1, 2))).encode()).digest()
-            for found in ENTRY.finditer(self.text)
-        ]
+        self.target = re.search(r"^\.target (\w+)", self.text, re.MULTILINE)[1]
+        self.entries = [(f[1], f.start(), f.end()) for f in found]
+        self.keys = [hashlib.sha256((shared + without_names(*f.group(0, 1, 2))).encode()).digest() for f in found]
         # Debug information refers to entries, and what is said of a name is said of one of them.
         self.stays_whole = name in WARNINGS or ".debug_info" in self.text or not self.keys
 
@@ -176,40 +178,36 @@ class Ptx:
         which is number `share`; None: there are none."""
         if self.stays_whole:
             return self.text if zlib.crc32(self.text.encode()) % of == share else None
-        keys, kept = iter(self.keys), []
-
-        def keep(found):
-            key = next(keys)
-            if found[1] in SPILLS or found[1] in WARNINGS:
-                kept.append(key)
-            elif key not in had and key[0] % of == share:
-                kept.append(key)
-                had.add(key)
+        parts, end, is_empty = [], 0, True
+        for (name, start, after), key in zip(self.entries, self.keys):
+            is_new = key not in had and key[0] % of == share
+            if is_new or name in SPILLS or name in WARNINGS:
+                is_empty = False
             else:
-                return ""
-            return found[0]
-
-        text = ENTRY.sub(keep, self.text)
-        return text if kept else None
+                parts.append(self.text[end:start])
+                end = after
+            if is_new:
+                had.add(key)
+        return None if is_empty else "".join(parts) + self.text[end:]
 
 
 # The share of a version, by its place among those that know a file's PTX: its number, and of how many; None: nothing.
 
 
-def of_examples(place, last):
+def of_examples(place, last, _):
     return (0, 1) if place in (0, last) else (place % (last - 1), last - 1)
 
 
-def of_tests(place, last):
-    return (place, 2 * last) if place else (0, 1)
+def of_tests(place, last, _):
+    return (place, 4 * last) if place else (0, 1)
 
 
-def of_ends(place, last):
+def of_ends(place, last, _):
     return (0, 1) if place in (0, last) else None
 
 
-def of_once(place, last):
-    return place, last + 1
+def of_once(place, last, target):
+    return place, (last + 1) * (1 if target == "sm_90a" else 3)
 
 
 def assemble(ptxas, version, name, ptx, passed):
@@ -298,7 +296,7 @@ def main():
                 if version not in takers:
                     n_too_new += bool(path)
                     continue
-                share = share_of(takers.index(version), len(takers) - 1)
+                share = share_of(takers.index(version), len(takers) - 1, files_read[path].target)
                 text = share and files_read[path].without(had_once if share_of == of_once else had, *share)
                 n_had += text is None
                 if text is not None:

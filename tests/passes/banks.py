@@ -38,7 +38,7 @@ class Function:
         wave = re.search(r"wave = (\d+)", head)
         self.wave, self.is_amd = int(wave[1]) if wave else 32, bool(wave)
         self.block = int(re.search(r"block = (\d+)", head)[1])
-        self.ops, self.accesses, self.known = {}, [], {}
+        self.ops, self.accesses, self.known, self.cycles = {}, [], {}, {}
         for line in lines:
             if line.lstrip().startswith("^("):
                 for name, type_ in re.findall(r"%([\w.]+): ([^,)]+)", line):
@@ -95,15 +95,27 @@ class Function:
                 continue
             size = self.bytes_of(access)
             at = [x + int(access[2].get("offset", 0)) for x in self.lanes(access[1][0])]
-            together = self.lanes_together(access[0], at, size)
-            for first in range(0, self.block, together):
-                words = collections.defaultdict(set)
-                for x in at[first:first + together]:
-                    for word in range(x // WORD_BYTES, (x + size) // WORD_BYTES):
-                        words[word % BANKS].add(word)
-                cycles += max(map(len, words.values()))
-                least += -(-sum(map(len, words.values())) // BANKS)
+            # Whole words further, other banks serve the lanes in as many cycles.
+            base = at[0] - at[0] % WORD_BYTES
+            pattern = (access[0] in LOADS, size, tuple(x - base for x in at))
+            if pattern not in self.cycles:
+                self.cycles[pattern] = self.cycles_of(access[0], at, size)
+            cycles += self.cycles[pattern][0]
+            least += self.cycles[pattern][1]
         return cycles / least if least else 0
+
+    def cycles_of(self, name, at, size):
+        """Cycles of an access, and of one without conflicts."""
+        cycles = least = 0
+        together = self.lanes_together(name, at, size)
+        for first in range(0, self.block, together):
+            words = collections.defaultdict(set)
+            for x in at[first:first + together]:
+                for word in range(x // WORD_BYTES, (x + size) // WORD_BYTES):
+                    words[word % BANKS].add(word)
+            cycles += max(map(len, words.values()))
+            least += -(-sum(map(len, words.values())) // BANKS)
+        return cycles, least
 
 
 def functions(text):

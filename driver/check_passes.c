@@ -15,7 +15,7 @@ enum {
     SHAPES_AFTER_PASS = 1, /* that a function which a pass changed is run on */
     ORDERS = 3,            /* of the machine, for what the last pass leaves */
     ONE_IN = 6,            /* changes is run in a sample */
-    ONE_SHAPE_IN = 3       /* is enough there for what the last pass leaves */
+    ONE_SHAPE_IN = 5       /* is enough there for what the last pass leaves */
 };
 
 /* Work (shapes.h) of one run: after a pass, and after the last. Other orders are tried as long as

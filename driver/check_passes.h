@@ -17,7 +17,7 @@ typedef struct tcc_pass_check_options {
     /* One extent for each name of every kernel's `dims`: run only this shape, each function in one
      * order. NULL: shapes are chosen. */
     const int64_t *dims;
-    /* A sixth of what passes change is run, the seed decides which, and what the last one leaves on a third of the
+    /* A sixth of what passes change is run, the seed decides which, and what the last one leaves on a fifth of the
      * shapes, in one order. A failure is reported at the pass that made it all the same, unless a later pass undoes
      * it. */
     bool sampled;

@@ -126,7 +126,7 @@ typedef struct tcc_compile_options {
     void *print_user;
     /* Run every kernel on small shapes before the passes and after each, and compare the results; a
      * difference is TCC_ERR_INTERNAL. Takes seconds. check_seed selects shapes, data and orders; unless it
-     * is 0, a sixth of what passes change is run, and what the last one leaves on a third of the shapes. */
+     * is 0, a sixth of what passes change is run, and what the last one leaves on a fifth of the shapes. */
     bool check_passes;
     uint64_t check_seed;
     /* Prove that the barriers, copies and MMAs of the emitted code fit together, for all sizes

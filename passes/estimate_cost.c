@@ -10,8 +10,9 @@
  * times its iterations. A persistent CTA stores a tile's results while it multiplies the next, as far as the two do not
  * use the same resources. Each further step of a variant also costs the gap before it. Rows that TMA copies take longer
  * if they are not aligned to L2 lines, or are divided into narrower panels. The last round is shorter if it is not full
- * (tcc_rounds). A launch runs the cheapest valid variant, of several equal ones the first. Copying operands element by
- * element is for what the other variants cannot handle: it costs more than any of them, whatever the estimate.
+ * (tcc_rounds); where sums are computed in parts, further rounds read operands again (TCC_ROUND_READS). A launch runs the
+ * cheapest valid variant, of several equal ones the first. Copying operands element by element is for what the other
+ * variants cannot handle: it costs more than any of them, whatever the estimate.
  *
  * A grid without a product moves bytes between memory and registers, and costs what that takes.
  *
@@ -314,8 +315,8 @@ static tcc_attr moving(estimate *e, const tcc_op *grid, tcc_attr cycles)
     return binary(e, TCC_EXPR_add, all, number(e->target->latency_cycles + single));
 }
 
-/* Times TCC_ROUND (tcc_rounds). */
-static tcc_attr rounds_of(estimate *e, const tcc_op *grid)
+/* Times TCC_ROUND (tcc_rounds). `whole` gets their number, each as long as a full one. */
+static tcc_attr rounds_of(estimate *e, const tcc_op *grid, tcc_attr *whole)
 {
     tcc_attr extents = tcc_attr_list(&grid->attrs, "extents"), tile = tcc_attr_list(&grid->attrs, "tile");
     tcc_attr cluster = tcc_attr_list(&grid->attrs, "cluster"), tiles[MAX_AXES + 2];
@@ -330,10 +331,21 @@ static tcc_attr rounds_of(estimate *e, const tcc_op *grid)
         tiles[n++] = number((double)e->ranks);
     tcc_attr all = tcc_expr_attr(e->ir, TCC_EXPR_mul, n, tiles, 1);
     tiles[n] = number(TCC_ROUND - TCC_ROUND_FIXED);
-    tcc_attr fixed = binary(e, TCC_EXPR_mul, number(TCC_ROUND_FIXED),
-                            binary(e, TCC_EXPR_ceildiv, all, multiprocessors(e)));
+    *whole = binary(e, TCC_EXPR_ceildiv, all, multiprocessors(e));
+    tcc_attr fixed = binary(e, TCC_EXPR_mul, number(TCC_ROUND_FIXED), *whole);
     tcc_attr rest = tcc_expr_attr(e->ir, TCC_EXPR_mul, n + 1, tiles, 1);
     return binary(e, TCC_EXPR_add, fixed, binary(e, TCC_EXPR_ceildiv, rest, multiprocessors(e)));
+}
+
+/* `loops`: the cycles of a tile's loops, `all`: those and the others. */
+static tcc_attr in_rounds(estimate *e, const tcc_op *grid, bool in_parts, tcc_attr loops, tcc_attr all)
+{
+    tcc_attr whole, cost = binary(e, TCC_EXPR_mul, rounds_of(e, grid, &whole), all);
+    if (in_parts) {
+        tcc_attr again = binary(e, TCC_EXPR_mul, binary(e, TCC_EXPR_sub, whole, number(1)), loops);
+        cost = binary(e, TCC_EXPR_add, cost, binary(e, TCC_EXPR_mul, number(TCC_ROUND_READS), again));
+    }
+    return binary(e, TCC_EXPR_div, cost, number(TCC_ROUND));
 }
 
 static const tcc_op *find_grid(const tcc_func *f)
@@ -349,18 +361,18 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     const tcc_op *grid = find_grid(f);
     if (!grid || !tcc_func_is_variant(f) || tcc_attr_find(&f->attrs, "cost"))
         return TCC_OK;
-    bool in_turn = tcc_schedule_of(f).consumers == TCC_CONSUMERS_PINGPONG;
+    tcc_schedule s = tcc_schedule_of(f);
+    bool in_turn = s.consumers == TCC_CONSUMERS_PINGPONG;
     estimate e = {.ir = ctx->ir, .target = tcc_func_target(f), .in_turn = in_turn,
                   .moves = tcc_attr_find(&grid->attrs, "spread")};
     add_block(&e, grid->regions[0], NULL, (tcc_attr){.kind = TCC_ATTR_INT, .i = 1});
     bool persistent = tcc_attr_int(&grid->attrs, "persistent", 0);
     int64_t hidden = persistent ? (int64_t)((double)e.around * tcc_hidden_part(in_turn)) : 0; /* but once */
-    tcc_attr cycles = number((double)(e.around - hidden + (e.by_element ? LAST_RESORT : 0)));
+    tcc_attr loops = number(0), around = number((double)(e.around - hidden + (e.by_element ? LAST_RESORT : 0)));
     for (size_t i = e.n; i--;)
-        cycles = binary(&e, TCC_EXPR_add, e.terms[i], cycles);
-    tcc_attr cost = e.moves ? moving(&e, grid, cycles)
-                            : binary(&e, TCC_EXPR_div, binary(&e, TCC_EXPR_mul, rounds_of(&e, grid), cycles),
-                                     number(TCC_ROUND));
+        loops = binary(&e, TCC_EXPR_add, e.terms[i], loops);
+    tcc_attr cycles = binary(&e, TCC_EXPR_add, loops, around);
+    tcc_attr cost = e.moves ? moving(&e, grid, cycles) : in_rounds(&e, grid, s.split > 1, loops, cycles);
     int64_t gap = tcc_func_is_step(f) ? tcc_step_gap_cycles : 0;
     cost = binary(&e, TCC_EXPR_add, cost, number((double)(hidden + gap)));
     tcc_attr_set(ctx->ir, &f->attrs, "cost", cost, (tcc_loc){0, 0});

@@ -396,6 +396,7 @@ double tcc_schedule_cycles(const tcc_schedule *s, const tcc_kernel_size *size)
         elements *= extent.name ? LARGE : (double)extent.size;
         known &= !extent.name;
     }
+    double again = known && parts > 1 ? ceil(rounds) - 1 : 0;
     if (known)
         rounds = tcc_rounds(rounds);
     if (!size->k.name)
@@ -419,8 +420,8 @@ double tcc_schedule_cycles(const tcc_schedule *s, const tcc_kernel_size *size)
     int64_t handed = tcc_schedule_handed_bytes(s);
     double outside = tcc_work_cycles(t, &around) + (handed ? tcc_handing_cycles(t, (double)handed) : 0);
     double hidden = s->persistent ? outside * tcc_hidden_part(in_turn) : 0;
-    double each = outside - hidden + iterations * tcc_iteration_cycles(t, &in_loop, s->stages, in_turn);
-    double cycles = rounds * each + hidden;
+    double loop = iterations * tcc_iteration_cycles(t, &in_loop, s->stages, in_turn);
+    double cycles = rounds * (outside - hidden + loop) + hidden + again * loop * TCC_ROUND_READS / TCC_ROUND;
     return parts > 1 ? cycles + adding_cycles(s, size, elements) : cycles;
 }
 

@@ -12,7 +12,7 @@ sed "s/^#define FROM_TARGET .*/$list/" "$root/passes/pipeline.c" >passes/pipelin
 ln -sf "$root/examples" .
 for tool in tcc tcc-opt; do
     # shellcheck disable=SC2046 # a list of files
-    gcc -std=c17 -D_DEFAULT_SOURCE -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes \
+    gcc -std=c17 -D_DEFAULT_SOURCE -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes '-DTCC_PROGRAM_SUFFIX=""' \
         -I. -I"$root" -I"$root/include" single_trip.c passes/pipeline.c $(ls "$root/tools/$tool.c" "$root/tools/$tool"/*.c 2>/dev/null) \
         -L"$build/lib" -ltools_shared -llsp -ldriver -lruntime -linterp -lchecker -lpasses -lcodegen -lfrontend \
         -lir -lsupport -L"$llvm/lib" "$libs" -lstdc++ -lm -lpthread -o "bin/$tool"

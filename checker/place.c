@@ -87,7 +87,7 @@ static bool is_stride(const factors *f, const tcc_attr *stride)
     return named == f->n && constant == f->constant;
 }
 
-/* The dimension, other than the first, whose stride some factors are; 0 for none. */
+/* The dimension, other than the first, whose stride f is; 0 for none. */
 static unsigned strided_dim(const finder *d, const factors *f)
 {
     unsigned dim = 0;
@@ -115,7 +115,7 @@ static const tcc_value *uncast(const tcc_value *v)
     return v;
 }
 
-/* Whether v, an extent, times the factors is a stride: then it is one further along a dimension. */
+/* Whether v, an extent, times f is a stride: then it is one further along a dimension. */
 static bool add_stride(const finder *d, const tcc_value *v, factors f)
 {
     const char *name = dim_name(d->p, uncast(v));

@@ -214,6 +214,7 @@ typedef struct cost {
     int64_t held;      /* from the first chunk to the last */
     int64_t loads, results;
     int64_t tiles;     /* loads of what no rows or columns share */
+    int64_t ahead;     /* the same where loads are far ahead: ptxas unpacks bytes at once */
     int64_t addresses; /* of elements that are not adjacent */
     bool barrier;      /* nothing is computed ahead of a stmatrix: ptx.def */
 } cost;
@@ -240,7 +241,9 @@ static cost cost_of(const tcc_epilogue *e, const tcc_schedule *s, int64_t chunk,
             c.addresses = n;
         if (a->store)
             continue;
+        int64_t apart = n;
         n = aligned && is_contiguous(a) && bits <= 16 ? n / 2 : n;
+        c.ahead += !rows || !cols ? 0 : bits < 16 ? apart : n;
         if (cols)
             *(rows ? &c.tiles : &c.loads) += n;
         else /* for all columns */
@@ -252,7 +255,7 @@ static cost cost_of(const tcc_epilogue *e, const tcc_schedule *s, int64_t chunk,
 /* Columns of chunks of which tiles fit into so many registers, if they are at least as many as run ahead anyway. */
 static int64_t columns_ahead(const cost *c, int64_t n_chunks, int64_t registers)
 {
-    int64_t fit = c->tiles && registers > 0 ? registers / c->tiles : 0;
+    int64_t fit = c->ahead && registers > 0 ? registers / c->ahead : 0;
     return fit >= n_chunks ? n_chunks : fit >= TCC_LOOKAHEAD ? fit : 0;
 }
 

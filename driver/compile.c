@@ -38,6 +38,7 @@ typedef struct job {
     tcc_pass_check *check; /* NULL: none */
     double check_ms;
     tcc_str times;
+    tcc_str manifest, schedule, text; /* being written: memory may run out meanwhile */
     double total_ms;
 } job;
 
@@ -194,17 +195,16 @@ static void add_definitions(job *j)
 
 static void describe(job *j)
 {
-    tcc_str manifest = {0}, schedule = {0};
-    tcc_manifest_print(&manifest, j->ir, j->diag.file, j->signatures, j->n_signatures);
+    tcc_manifest_print(&j->manifest, j->ir, j->diag.file, j->signatures, j->n_signatures);
     for (const tcc_func *f = j->ir->first; f; f = f->next) {
         const char *kernel = tcc_attr_str(&f->attrs, "kernel", "");
         if (!strcmp(kernel, f->name)) { /* the first variant is the one that a schedule is for */
-            tcc_schedule_print(&schedule, f, kernel);
-            tcc_tile_menu_print(&schedule, f);
+            tcc_schedule_print(&j->schedule, f, kernel);
+            tcc_tile_menu_print(&j->schedule, f);
         }
     }
-    j->mod->manifest = tcc_str_take(&manifest);
-    j->mod->schedule = tcc_str_take(&schedule);
+    j->mod->manifest = tcc_str_take(&j->manifest);
+    j->mod->schedule = tcc_str_take(&j->schedule);
 }
 
 /* Hands a text to the module; TCC_ERR_MEMORY when it could not be built. */
@@ -223,9 +223,8 @@ static void print_text(tcc_str *out, const tcc_ir *ir)
 
 static tcc_status print_ir(job *j)
 {
-    tcc_str text = {0};
-    print_text(&text, j->ir);
-    return set_output(j, &text);
+    print_text(&j->text, j->ir);
+    return set_output(j, &j->text);
 }
 
 static tcc_codegen_options codegen_options(job *j, const char *target)
@@ -469,6 +468,9 @@ tcc_status tcc_compile_with(tcc_context *ctx, const char *source, size_t size,
     tcc_pass_check_destroy(j->check);
     for (size_t i = 0; i < j->n_signatures; i++)
         tcc_str_free(&j->signatures[i].json);
+    tcc_str_free(&j->manifest);
+    tcc_str_free(&j->schedule);
+    tcc_str_free(&j->text);
     free(j);
     if (status)
         tcc_module_destroy(mod);

@@ -56,7 +56,6 @@ SPILLS = {
     "doubtful": 92,  # of tests/driver/may_spill.tile, with a warning
     "f64_functions": 12,  # six results of functions of f64
     "full": 52,  # of tests/passes/tile_menu.tile, 128 x 224 with a residual
-    "mixed_across": 32,  # sums of f16 and i8 side by side, four operands that run across
     "both": 136,  # two computed operands, one of bytes, on their way to shared memory; 20 from 12.4 on
     "gated_by_lanes": 256,  # of tests/passes/fma_narrow.tile: four computed operands
     "singles__direct": 4,  # of tests/passes/sm_50.tile for sm_62, with half the registers

@@ -38,7 +38,7 @@ typedef struct job {
     tcc_pass_check *check; /* NULL: none */
     double check_ms;
     tcc_str times;
-    tcc_str manifest, schedule, text; /* being written: memory may run out meanwhile */
+    tcc_str manifest, schedule; /* being written: memory may run out meanwhile */
     double total_ms;
 } job;
 
@@ -223,8 +223,9 @@ static void print_text(tcc_str *out, const tcc_ir *ir)
 
 static tcc_status print_ir(job *j)
 {
-    print_text(&j->text, j->ir);
-    return set_output(j, &j->text);
+    tcc_str text = {0};
+    print_text(&text, j->ir);
+    return set_output(j, &text);
 }
 
 static tcc_codegen_options codegen_options(job *j, const char *target)
@@ -470,7 +471,6 @@ tcc_status tcc_compile_with(tcc_context *ctx, const char *source, size_t size,
         tcc_str_free(&j->signatures[i].json);
     tcc_str_free(&j->manifest);
     tcc_str_free(&j->schedule);
-    tcc_str_free(&j->text);
     free(j);
     if (status)
         tcc_module_destroy(mod);

@@ -32,7 +32,7 @@ choose_arch()
 setup_sysroot()
 {
     [ -n "$cross" ] || return 0
-    set -- llvm-22-dev libstdc++-12-dev libc6-dev zlib1g-dev libzstd-dev check python3-numpy libpython3-dev
+    set -- llvm-22-dev libstdc++-12-dev libc6-dev zlib1g-dev libzstd-dev check libmpfr-dev python3-numpy libpython3-dev
     [ "$(cat "$sysroot/complete" 2>/dev/null)" != "$(printf '%s\n' "$@")" ] || return 0
     say "unpacking Debian's packages for $arch into $sysroot"
     rm -rf "$sysroot"

@@ -1,5 +1,5 @@
-/* rules: the values of attributes and the element types of every op, as tables.
- * docs/add-an-op.md.
+/* rules: the values of attributes and the element types of every op, as tables; the rules of single ops
+ * are in tensor_rules.c, tile_rules.c, async_rules.c and target_rules.c. docs/add-an-op.md.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
@@ -369,9 +369,54 @@ static bool check_elements(verifier *v, const tcc_op *op)
     return ok;
 }
 
+/* ---- lists ----------------------------------------------------------------------------- */
+
+const tcc_attr *tcc_verify_ints(verifier *v, const tcc_op *op, const char *name, size_t n, int64_t min,
+                                int64_t max)
+{
+    tcc_attr a = tcc_attr_list(&op->attrs, name);
+    bool ok = a.list.n == n;
+    for (size_t i = 0; ok && i < n; i++)
+        ok = a.list.items[i].kind == TCC_ATTR_INT && a.list.items[i].i >= min &&
+             a.list.items[i].i <= max;
+    if (ok)
+        return a.list.items;
+    ERROR(v, op, "attribute '%s' wants %zu integers from %lld to %lld", name, n, (long long)min,
+          (long long)max);
+    return NULL;
+}
+
+const tcc_attr *tcc_verify_strings(verifier *v, const tcc_op *op, const char *name, size_t n)
+{
+    tcc_attr a = tcc_attr_list(&op->attrs, name);
+    bool ok = a.list.n == n;
+    for (size_t i = 0; ok && i < n; i++)
+        ok = a.list.items[i].kind == TCC_ATTR_STR;
+    if (ok)
+        return a.list.items;
+    ERROR(v, op, "attribute '%s' wants %zu names", name, n);
+    return NULL;
+}
+
+bool tcc_list_has(const tcc_attr *items, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(items[i].s, name))
+            return true;
+    return false;
+}
+
+/* ---- all of it ------------------------------------------------------------------------- */
+
 void tcc_verify_rules(verifier *v, const tcc_op *op)
 {
     bool ok = check_attr_values(v, op);
-    if (check_elements(v, op) && ok)
-        tcc_verify_op_rule(v, op);
+    if (!check_elements(v, op) || !ok)
+        return;
+    if (tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE)
+        tcc_verify_elementwise(v, op);
+    tcc_op_rule *const *const tables[] = {tcc_tensor_rules, tcc_tile_rules, tcc_async_rules, tcc_target_rules};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        if (tables[i][op->code])
+            tables[i][op->code](v, op);
 }

@@ -1,5 +1,5 @@
 /* target_rules: what belongs together in ops of the target level: registers, and what the vendors'
- * instructions want of them; the target level's half of op_rules.c.
+ * instructions want of them.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
@@ -279,7 +279,7 @@ static void check_wmma(verifier *v, const tcc_op *op)
 
 /* ---- the table ------------------------------------------------------------------------- */
 
-static void (*const rules[TCC_OP_COUNT])(verifier *, const tcc_op *) = {
+tcc_op_rule *const tcc_target_rules[TCC_OP_COUNT] = {
     [TCC_OP_vec_pack] = check_pack,
     [TCC_OP_vec_slice] = check_slice,
     [TCC_OP_vec_extract] = check_slice,
@@ -311,9 +311,3 @@ static void (*const rules[TCC_OP_COUNT])(verifier *, const tcc_op *) = {
     [TCC_OP_amdgcn_wmma] = check_wmma,
     [TCC_OP_amdgcn_lane_xor] = check_shfl,
 };
-
-void tcc_verify_target_rule(verifier *v, const tcc_op *op)
-{
-    if (rules[op->code])
-        rules[op->code](v, op);
-}

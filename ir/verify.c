@@ -1,5 +1,5 @@
 /* verify: what holds for every op: its row of ops.def, SSA form, terminators, use counts. What
- * holds for single ops is in rules.c, op_rules.c and target_rules.c.
+ * holds for single ops is in rules.c and the files named there.
  *
  *  1. An op has the operands, results, regions and attributes of its row, of the kinds and at the
  *     levels given there.

@@ -249,8 +249,8 @@ void tcc_nvvm_mma(tcc_nvvm_lowering *l, tcc_op *op)
                             .words = m.da}));
 }
 
-/* Those that end pass their accumulators through, if c is of them, and the registers of A: nothing reads
- * the former before, nor takes the place of the latter. */
+/* Those that end pass their accumulators through, if c is of them or of those that an earlier wait has ended, and the
+ * registers of A: nothing reads the former before, nor takes the place of the latter. */
 void tcc_nvvm_mma_wait(tcc_nvvm_lowering *l, tcc_op *op)
 {
     const int64_t most = 7; /* that wgmma.wait_group takes */
@@ -264,9 +264,9 @@ void tcc_nvvm_mma_wait(tcc_nvvm_lowering *l, tcc_op *op)
     tcc_value *acc = tcc_low_parts(low, c)->values[0];
     TCC_VEC(tcc_value *) passed = {0};
     size_t n = l->started.len, left = n < (size_t)pending ? n : (size_t)pending;
-    bool ends = pending == 0;
-    for (size_t i = 0; i < n - left; i++)
-        ends |= l->started.data[i].result == c;
+    bool ends = pending == 0 || (c->def && c->def->code == TCC_OP_async_mma);
+    for (size_t i = n - left; i < n; i++)
+        ends &= l->started.data[i].result != c;
     if (ends)
         TCC_PUSH(low->ctx->scratch, &passed, acc);
     for (size_t i = 0; i < n - left; i++)

@@ -149,10 +149,19 @@ typedef struct assigning {
     tcc_hold *hold;
     tcc_fragment_id sum; /* as which warps hold what they store */
     int64_t line;        /* neighbours of a lane in whole rows, as which they compute it; or 0 */
-    const tcc_op *refused; /* uses a tile from outside the role */
+    const tcc_op *refused; /* the first that is; */
+    const char *why;
     tcc_arena *scratch;
     bool changed;
 } assigning;
+
+static void refuse(assigning *a, const tcc_op *op, const char *why)
+{
+    if (a->refused)
+        return;
+    a->refused = op;
+    a->why = why;
+}
 
 static bool is_tile(const tcc_value *v)
 {
@@ -194,6 +203,8 @@ static void assign(assigning *a, tcc_value *v, tcc_hold_as as)
     if (!is_tile(v) || v->type->layout)
         return;
     const tcc_type *type = a->hold(a->ir, v->type, a->role, as);
+    if (!type && as != TCC_AS_RESULT && a->hold(a->ir, v->type, a->role, TCC_AS_RESULT))
+        refuse(a, v->def, "an MMA of so few rows or columns that its warps cannot share them");
     a->changed |= type != NULL;
     v->type = type ? type : v->type;
 }
@@ -455,7 +466,7 @@ static void assign_role(assigning *a)
             const tcc_type *type = t->layout ? wanted(a, op, i) : NULL;
             if (!t->layout && !tcc_is_loop(op) && !is_for_stage(&op->uses[i]) &&
                 a->hold(a->ir, t, a->role, TCC_AS_RESULT))
-                a->refused = op;
+                refuse(a, op, "a tile from outside the role that uses it");
             else if (type && type != t)
                 convert(a, op, i, type);
         }
@@ -477,8 +488,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         }
     *changed = a.changed;
     if (a.refused) {
-        tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, a.refused->loc,
-                  "not supported yet: a tile from outside the role that uses it");
+        tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, a.refused->loc, "not supported yet: %s", a.why);
         return TCC_ERR_UNSUPPORTED;
     }
     return TCC_OK;

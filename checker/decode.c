@@ -127,7 +127,7 @@ static tcc_status read_attributes(tcc_protocol *p)
     p->spread = UINT32_MAX;
     if (ctas != 1 && !follow_cluster(p, ctas))
         return p->status;
-    p->granule = GRANULE;
+    p->granule = p->finest = GRANULE;
     p->stores = p->amd;
     p->n_groups = (p->n_warps + TCC_WARPGROUP_WARPS - 1) / TCC_WARPGROUP_WARPS;
     tcc_attr params = tcc_attr_list(&f->attrs, "params");
@@ -138,14 +138,16 @@ static tcc_status read_attributes(tcc_protocol *p)
     return TCC_OK;
 }
 
-/* LDS, and what threads copy in groups, in units of the smallest access there: all are aligned to their size. */
+/* LDS, and what threads copy in groups, in units of the smallest access there: all are aligned to their size. Where
+ * warps may write into one unit, so is the rest. */
 static void find_granule(tcc_protocol *p, const tcc_op *op)
 {
-    if ((!p->amd && op->code != TCC_OP_nvvm_cp_async) ||
-        !tcc_op_does(op->code, TCC_READS_SHARED | TCC_WRITES_SHARED))
+    if (!tcc_op_does(op->code, TCC_READS_SHARED | TCC_WRITES_SHARED))
         return;
     int64_t bytes = tcc_p_lane_bytes(op);
-    while (bytes % p->granule)
+    while (bytes % p->finest)
+        p->finest /= 2;
+    while ((p->amd || op->code == TCC_OP_nvvm_cp_async) && bytes % p->granule)
         p->granule /= 2;
 }
 

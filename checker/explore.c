@@ -350,7 +350,7 @@ static tcc_status prove(tcc_protocol *p)
 
 /* How to follow a kernel: what is cheap first. */
 typedef struct way {
-    bool aside, loose, spans, as_it_is, all_ctas, logs;
+    bool aside, loose, spans, as_it_is, all_ctas, finely, logs;
 } way;
 
 /* Again with states told apart, where some were taken for one that are not. */
@@ -366,6 +366,7 @@ static tcc_status follow(tcc_protocol *p, way how, way *did, size_t *steps)
     p->as_it_is = how.as_it_is;
     p->all_ctas = how.all_ctas;
     p->logs = how.logs;
+    p->granule = how.finely ? p->finest : p->granule;
     *did = (way){.aside = how.aside && p->ctas == 1 && tcc_p_aside_find(p)};
     tcc_status status = prove(p);
     did->loose = p->loosened;
@@ -392,12 +393,13 @@ tcc_status tcc_p_prove(tcc_protocol *p, tcc_diag *diag, size_t *steps)
         return TCC_OK;
     const way ways[] = {{.aside = did.aside, .spans = true, .all_ctas = true},
                         {.aside = true, .loose = true, .all_ctas = true},
-                        {.aside = true, .all_ctas = true}};
-    const bool may_help[] = {did.loose && did.spans, did.spans, did.aside && did.loose};
+                        {.aside = true, .all_ctas = true},
+                        {.aside = true, .loose = true, .spans = true, .all_ctas = true, .finely = true}};
+    const bool may_help[] = {did.loose && did.spans, did.spans, did.aside && did.loose, p->finest < p->granule};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (may_help[i] && !follow(tcc_p_open(f, p->scratch, silent), ways[i], &again, steps))
             return TCC_OK;
-    return follow(tcc_p_open(f, p->scratch, diag), (way){.all_ctas = true, .logs = true}, &did, steps);
+    return follow(tcc_p_open(f, p->scratch, diag), (way){.all_ctas = true, .finely = true, .logs = true}, &did, steps);
 }
 
 tcc_status tcc_protocol_measure(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag, size_t *steps)

@@ -41,7 +41,7 @@ struct tcc_protocol {
     tcc_lane_mask aside_lanes; /* no others of its lanes do anything */
     unsigned n_lanes;
     bool amd;        /* waves instead of warps */
-    int64_t granule; /* bytes of shared memory that are taken together */
+    int64_t granule, finest; /* bytes of shared memory that are taken together; at best */
     bool stores;     /* there are copies to global memory, those of threads or, on AMD, accesses to LDS; */
     bool groups;     /* those of threads to shared memory (cp.async) */
     bool follows;    /* accesses to tensors, */

@@ -332,11 +332,10 @@ static int64_t count_threads(const tcc_op *ctas)
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     const tcc_op *ctas = tcc_low_find_ctas(f);
-    int64_t threads = ctas ? count_threads(ctas) : 0;
     const tcc_target *target = tcc_func_target(f);
-    if (!threads || tcc_target_vendor(target) != TCC_VENDOR_NVIDIA)
+    if (!ctas || tcc_target_vendor(target) != TCC_VENDOR_NVIDIA)
         return TCC_OK;
-    tcc_nvvm_lowering l = {.threads = threads, .target = target};
+    tcc_nvvm_lowering l = {.threads = count_threads(ctas), .target = target};
     if (tcc_target_can(target, TCC_CAN_overlap))
         tcc_func_neighbours(f, &l.follows, &l.leads);
     tcc_low_begin(&l.low, ctx, f, &tcc_low_nvvm);
@@ -346,10 +345,12 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     l.tid = TCC_EMIT(&l.low.b, nvvm_tid, l.low.i32, NULL);
     l.warp = TCC_EMIT(&l.low.b, nvvm_uniform, l.low.i32, tcc_low_div(&l.low, l.tid, 32));
     tcc_nvvm_block(&l, f->body);
+    if (!l.low.failed && !l.threads)
+        TCC_LOW_REFUSE(&l.low, ctas, "a kernel without a role");
     if (l.low.failed)
         return TCC_ERR_UNSUPPORTED;
     tcc_nvvm_prefetch_maps(&l);
-    tcc_attr_set_int(ctx->ir, &f->attrs, "block", threads);
+    tcc_attr_set_int(ctx->ir, &f->attrs, "block", l.threads);
     tcc_attr_set_int(ctx->ir, &f->attrs, "min_ctas",
                      1); /* setmaxnreg needs a register cap: C7508 */
     if (l.follows)

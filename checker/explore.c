@@ -353,6 +353,17 @@ typedef struct way {
     bool aside, loose, spans, as_it_is, all_ctas, finely, logs;
 } way;
 
+/* The same function once more, its operands found if they were. */
+static tcc_protocol *open_again(const tcc_protocol *p, tcc_diag *diag)
+{
+    tcc_protocol *again = tcc_p_open(p->f, p->scratch, diag);
+    if (p->operands && !again->status)
+        tcc_p_operands_find(again);
+    return again;
+}
+
+static tcc_status follow_again(tcc_protocol *p, tcc_diag *diag, way how, way *did, size_t *steps);
+
 /* Again with states told apart, where some were taken for one that are not. */
 static tcc_status follow(tcc_protocol *p, way how, way *did, size_t *steps)
 {
@@ -373,22 +384,31 @@ static tcc_status follow(tcc_protocol *p, way how, way *did, size_t *steps)
     did->spans = p->spanned;
     did->all_ctas = !p->symmetry;
     *steps += p->steps;
+    if (!p->apart)
+        return status;
     how.as_it_is = true;
-    return p->apart ? follow(tcc_p_open(p->f, p->scratch, p->diag), how, did, steps) : status;
+    return follow_again(p, p->diag, how, did, steps);
+}
+
+/* Follows it as another protocol: what was asked there is what its proof is for. */
+static tcc_status follow_again(tcc_protocol *p, tcc_diag *diag, way how, way *did, size_t *steps)
+{
+    tcc_protocol *again = open_again(p, diag);
+    tcc_status status = follow(again, how, did, steps);
+    p->layouts = again->layouts;
+    return status;
 }
 
 tcc_status tcc_p_prove(tcc_protocol *p, tcc_diag *diag, size_t *steps)
 {
-    const tcc_func *f = p->f;
     tcc_diag *silent = p->diag;
     way did = {0}, again;
     *steps = 0;
     way how = {.aside = true, .loose = true, .spans = true};
     tcc_status status = follow(p, how, &did, steps);
-    p->layouts |= status || p->apart; /* it is not p that is followed then */
     how.all_ctas = true;
     if (status && !did.all_ctas)
-        status = follow(tcc_p_open(f, p->scratch, silent), how, &did, steps);
+        status = follow_again(p, silent, how, &did, steps);
     if (!status)
         return TCC_OK;
     const way ways[] = {{.aside = did.aside, .spans = true, .all_ctas = true},
@@ -397,9 +417,9 @@ tcc_status tcc_p_prove(tcc_protocol *p, tcc_diag *diag, size_t *steps)
                         {.aside = true, .loose = true, .spans = true, .all_ctas = true, .finely = true}};
     const bool may_help[] = {did.loose && did.spans, did.spans, did.aside && did.loose, p->finest < p->granule};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-        if (may_help[i] && !follow(tcc_p_open(f, p->scratch, silent), ways[i], &again, steps))
+        if (may_help[i] && !follow_again(p, silent, ways[i], &again, steps))
             return TCC_OK;
-    return follow(tcc_p_open(f, p->scratch, diag), (way){.all_ctas = true, .finely = true, .logs = true}, &did, steps);
+    return follow_again(p, diag, (way){.all_ctas = true, .finely = true, .logs = true}, &did, steps);
 }
 
 tcc_status tcc_protocol_measure(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag, size_t *steps)

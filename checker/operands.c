@@ -484,6 +484,7 @@ static void define_maps(finder *d)
 
 void tcc_p_operands_find(tcc_protocol *p)
 {
+    p->operands = true;
     tcc_p_mmas_find(&p->body);
     if (!accesses_by(&p->body))
         return;

@@ -73,6 +73,7 @@ struct tcc_protocol {
     TCC_VEC(struct tcc_pfootprint) footprints;
     TCC_VEC(struct tcc_preader) readers;
     tcc_pfound found[2]; /* of A and B */
+    bool operands; /* what MMAs read, and copies write, was looked for (operands.c) */
     bool layouts; /* it mattered how an operand lies; another function of which this is the proof may differ there */
     /* exploration */
     struct {

@@ -126,6 +126,7 @@ static void find_atoms(const tcc_protocol *p, rotation *r, const tcc_pstate *s)
     if (r->room < s->n_atoms) {
         r->room = 2 * s->n_atoms;
         r->atoms = TCC_NEW_ARRAY(p->scratch, uint32_t, r->room);
+        r->becomes = TCC_NEW_ARRAY(p->scratch, uint32_t, r->room);
         r->from = TCC_NEW_ARRAY(p->scratch, uint32_t, r->room);
         r->classes = TCC_NEW_ARRAY(p->scratch, uint32_t, r->room);
     }
@@ -163,17 +164,38 @@ static bool may_move(const tcc_protocol *p, const tcc_pstate *s, const tcc_patom
     return may;
 }
 
+/* Where each of those comes to that `once` moves, one to one, after n times; odd: whether an odd number of these flips it.
+ * What behind it in its circle comes to is behind that. */
+static void move_n_times(const uint32_t *once, const bool *flips, unsigned many, int64_t n, uint32_t *to, bool *odd)
+{
+    memset(to, 0xff, many * sizeof *to);
+    for (unsigned i = 0; i < many; i++) {
+        uint32_t from = i, at = i;
+        bool flipped = once[i] == i && n % 2 && flips && flips[i];
+        for (int64_t k = 0; once[i] != i && to[i] == UNSET && k < n; k++) {
+            flipped ^= flips && flips[at];
+            at = once[at];
+        }
+        for (; to[from] == UNSET; from = once[from], at = once[at]) {
+            to[from] = at;
+            if (!flips)
+                continue;
+            odd[from] = flipped;
+            flipped ^= flips[from] ^ flips[at];
+        }
+    }
+}
+
 /* False when atoms of a class differ, or may not be moved. */
 static bool move_atoms(const tcc_protocol *p, rotation *r, const tcc_pstate *s, int64_t n)
 {
+    move_n_times(r->atoms, NULL, s->n_atoms, n, r->becomes, NULL);
     for (unsigned i = 0; i < s->n_atoms; i++) {
-        uint32_t class = r->classes[i], to = class;
+        uint32_t class = r->classes[i], to = r->becomes[class];
         if (memcmp(&s->atoms[i], &s->atoms[class], sizeof *s->atoms) != 0)
             return false;
         if (class != i)
             continue;
-        for (int64_t k = 0; k < n && r->atoms[to] != to; k++)
-            to = r->atoms[to];
         if (to != i && !may_move(p, s, &s->atoms[i]))
             return false;
         r->from[to] = i;
@@ -190,17 +212,13 @@ static bool move_atoms(const tcc_protocol *p, rotation *r, const tcc_pstate *s, 
 
 static void move_barriers_of(const tcc_protocol *p, rotation *r, const tcc_pstate *s, int64_t n)
 {
+    bool odd[TCC_MAX_MBARRIERS];
+    move_n_times(r->barriers, r->flips, s->n_barriers, n, r->to, odd);
     for (unsigned b = 0; b < s->n_barriers; b++) {
-        bool odd = false;
-        r->to[b] = b;
-        for (int64_t k = 0; k < n; k++) {
-            odd ^= r->flips[r->to[b]];
-            r->to[b] = r->barriers[r->to[b]];
-        }
         tcc_pbarrier *to = &r->state.barriers[r->to[b]];
         *to = s->barriers[b];
         to->address = s->barriers[r->to[b]].address;
-        to->odd = odd;
+        to->odd = odd[b];
         memcpy(tcc_p_wait(p, &r->state, r->to[b], 0), tcc_p_wait(p, s, b, 0),
                p->n_warps * sizeof *s->waits);
     }

@@ -40,7 +40,7 @@ struct tcc_pcovers {
     unsigned *rows_of_entities;     /* and which of them each one is */
     uint16_t *ranks; /* those of the clocks of these entities, then of parts, then of groups of MMAs that are waited for */
     tcc_pgroup **groups; /* of the state that was looked at last */
-    uint32_t *rows[2];
+    uint32_t *rows[4]; /* two for entities with even numbers, two for the others */
     struct bounds *bounds; /* of each block of clocks; */
     uint16_t *blocks;      /* where those begin of whose clocks any has another rank than 0 */
     size_t n_blocks;
@@ -92,7 +92,7 @@ void tcc_p_covers_create(tcc_protocol *p)
     c->groups = TCC_NEW_ARRAY(p->scratch, tcc_pgroup *, p->n_groups * TCC_P_GROUPS + 1);
     c->bounds = TCC_NEW_ARRAY(p->scratch, bounds, p->stride / TCC_P_BLOCK);
     c->blocks = TCC_NEW_ARRAY(p->scratch, uint16_t, p->stride / TCC_P_BLOCK);
-    for (unsigned i = 0; i < 2; i++)
+    for (unsigned i = 0; i < 4; i++)
         c->rows[i] = TCC_NEW_ARRAY(p->scratch, uint32_t, p->stride);
 }
 
@@ -186,7 +186,7 @@ static void rank_block(const bounds *b, const uint32_t *restrict clocks, uint16_
         ranks[i] = (uint16_t)(2 * (uint32_t)rank[i] + ((int32_t)clocks[i] > b->recent[i]));
 }
 
-/* Most entities know nearly the same as another one. */
+/* Most entities know nearly the same as another one of their kind. */
 static void find_ranks(const tcc_protocol *p, const uint32_t *row, const uint32_t *like, const uint16_t *ranks_like,
                        uint16_t *ranks)
 {
@@ -266,15 +266,16 @@ static void find_all_ranks(const writer *w)
     struct tcc_pcovers *c = p->covers;
     unsigned order[TCC_P_PARTS * TCC_P_WARPS];
     find_bounds(p);
-    const uint32_t *last = NULL;
-    const uint16_t *last_ranks = NULL;
+    const uint32_t *last[2] = {NULL};
+    const uint16_t *last_ranks[2] = {NULL};
     for (size_t k = 0; k < c->n_entities; k = row_behind(w, k)) {
-        uint32_t *row = c->rows[last == c->rows[0]];
+        size_t i = k % 2; /* an mbarrier's arrivals are like those of the one before, and so is its last phase */
+        uint32_t *row = c->rows[2 * i + (last[i] == c->rows[2 * i])];
         uint16_t *ranks = c->ranks + k * p->stride;
         find_row(w, c->entities[k], row);
-        find_ranks(p, row, last, last_ranks, ranks);
-        last = row;
-        last_ranks = ranks;
+        find_ranks(p, row, last[i], last_ranks[i], ranks);
+        last[i] = row;
+        last_ranks[i] = ranks;
     }
     sort_parts(s, order);
     for (unsigned i = 0; i < s->n_parts; i++) {
@@ -464,16 +465,28 @@ static void meet(const tcc_protocol *p, const tcc_pstate *s, uint16_t *least)
     }
 }
 
+/* Whether each of n ranks is at most another one; most blocks of them are the same. */
+static bool are_at_most(const uint16_t *ranks, const uint16_t *most, size_t n)
+{
+    bool are = true;
+    for (size_t at = 0; at < n && are; at += TCC_P_BLOCK) {
+        if (are_same_ranks(ranks + at, most + at))
+            continue;
+        for (size_t i = at; i < at + TCC_P_BLOCK; i++)
+            are &= ranks[i] <= most[i];
+    }
+    return are;
+}
+
 /* What was known where least was, lowered to what is known in this state, too; false when nothing was. */
 static bool lower(tcc_protocol *p, tcc_pstate *s, const tcc_pstate *as, uint16_t *least, uint32_t number)
 {
     struct tcc_pcovers *c = p->covers;
     size_t n = rows_of(p, s) * p->stride;
-    bool covered = true;
-    for (size_t i = 0; i < n; i++)
-        covered &= least[i] <= c->ranks[i];
-    p->loosened |= memcmp(least, c->ranks, n * sizeof *least) != 0;
-    if (covered)
+    if (!memcmp(least, c->ranks, n * sizeof *least))
+        return false;
+    p->loosened = true;
+    if (are_at_most(least, c->ranks, n))
         return false;
     meet(p, s, least);
     forget(p, s, as, least);

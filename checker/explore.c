@@ -353,6 +353,18 @@ typedef struct way {
     bool aside, loose, spans, as_it_is, all_ctas, finely, logs;
 } way;
 
+/* Whether a thread draws numbers. */
+static bool draws(const tcc_pcode *code)
+{
+    bool any = false;
+    for (size_t i = 0; i < code->n && !any; i++) {
+        any = code->insts[i].op->code == TCC_OP_nvvm_atom_inc;
+        for (unsigned r = 0; r < code->insts[i].op->n_regions && !any; r++)
+            any = draws(&code->insts[i].regions[r]);
+    }
+    return any;
+}
+
 /* The same function once more, its operands found if they were. */
 static tcc_protocol *open_again(const tcc_protocol *p, tcc_diag *diag)
 {
@@ -369,7 +381,8 @@ static tcc_status follow(tcc_protocol *p, way how, way *did, size_t *steps)
 {
     if (p->status)
         return p->status;
-    how.loose &= !p->symbol_data; /* where numbers of iterations are data, little is proven so */
+    /* Where numbers of iterations are data, or are drawn, little is proven so. */
+    how.loose &= !p->symbol_data && !draws(&p->body);
     p->loose = how.loose;
     p->spans = how.spans;
     p->loosened = how.loose && p->least_threshold < p->threshold;

@@ -837,7 +837,7 @@ static const struct {
     {"examples/transposed.tile", 31, 184000},
     {"tests/gpu/cluster.tile", 17, 127000},
     {"tests/gpu/cluster_shapes.tile", 22, 255000},
-    {"tests/gpu/dynamic.tile", 19, 1758000},
+    {"tests/gpu/dynamic.tile", 19, 1312000},
     {"tests/gpu/pingpong.tile", 19, 578000},
 };
 

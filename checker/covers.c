@@ -11,6 +11,8 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/normal.h"
 
+enum { MANY_REMEMBERED = 8 }; /* clocks of an actor */
+
 /* A normal form that was seen. */
 typedef struct seen_state {
     uint16_t *least;  /* what is known at least in the states it stands for */
@@ -186,6 +188,19 @@ static void rank_block(const bounds *b, const uint32_t *restrict clocks, uint16_
         ranks[i] = (uint16_t)(2 * (uint32_t)rank[i] + ((int32_t)clocks[i] > b->recent[i]));
 }
 
+/* The same of clocks of which many are remembered: most are those of the entity that is like this one. */
+static void rank_each(const tcc_protocol *p, unsigned at, const uint32_t *clocks, const uint32_t *like,
+                      const uint16_t *ranks_like, uint16_t *ranks)
+{
+    unsigned n = p->n_actors + p->n_warps + p->n_steps;
+    for (unsigned i = at; i < at + TCC_P_BLOCK; i++) {
+        if (like && clocks[i] == like[i])
+            ranks[i] = ranks_like[i];
+        else
+            ranks[i] = i < n ? rank_known(column_of(p, i), clocks[i]) : 0;
+    }
+}
+
 /* Most entities know nearly the same as another one of their kind. */
 static void find_ranks(const tcc_protocol *p, const uint32_t *row, const uint32_t *like, const uint16_t *ranks_like,
                        uint16_t *ranks)
@@ -197,6 +212,8 @@ static void find_ranks(const tcc_protocol *p, const uint32_t *row, const uint32_
         unsigned at = c->blocks[i];
         if (like && is_same_block(row + at, like + at))
             memcpy(ranks + at, ranks_like + at, TCC_P_BLOCK * sizeof *ranks);
+        else if (c->bounds[at / TCC_P_BLOCK].n > MANY_REMEMBERED)
+            rank_each(p, at, row, like, ranks_like, ranks);
         else
             rank_block(&c->bounds[at / TCC_P_BLOCK], row + at, ranks + at);
     }

@@ -25,11 +25,19 @@ typedef struct writer {
     int64_t drawn_base; /* numbers that were drawn are written by their distance from this */
 } writer;
 
+enum { FEW_KNOWN = 8 }; /* clocks, which are looked at one by one */
+
 static inline uint16_t rank_of(const column *c, uint32_t clock)
 {
-    size_t rank = 0;
+    size_t rank = 0, end = c->known.len;
     uint32_t v = clock < c->base ? clock : c->base;
-    while (rank < c->known.len && c->known.data[rank] <= v)
+    while (end - rank > FEW_KNOWN) {
+        size_t middle = rank + (end - rank) / 2;
+        bool is_behind = c->known.data[middle] <= v;
+        rank = is_behind ? middle + 1 : rank;
+        end = is_behind ? end : middle;
+    }
+    while (rank < end && c->known.data[rank] <= v)
         rank++;
     return (uint16_t)(rank + (clock - v));
 }

@@ -835,10 +835,13 @@ static const struct {
     {"bench/suite.tile", 31, 181000},
     {"examples/batched.tile", 31, 184000},
     {"examples/transposed.tile", 31, 184000},
+    {"examples/dequant.tile", 25, 181000},
     {"tests/gpu/cluster.tile", 17, 127000},
     {"tests/gpu/cluster_shapes.tile", 22, 255000},
+    {"tests/gpu/cluster_sum.tile", 39, 363000},
     {"tests/gpu/dynamic.tile", 19, 1312000},
     {"tests/gpu/pingpong.tile", 19, 578000},
+    {"tests/gpu/staging.tile", 18, 290000},
 };
 
 /* The kernels of a file, by name under the root; tiles of 128 columns where it leaves that open. */

@@ -34,6 +34,7 @@
  * sums.c     numbers that wait for a number of iterations
  * common_knowledge.c  what all warps know
  * normal.c   when two states are the same
+ * ranks.c    how much is known in them
  * covers.c   and when one stands for another
  * calm.c     states in which no warp will reach an mbarrier again
  * trace.c    errors, and the steps that led there

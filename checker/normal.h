@@ -1,4 +1,4 @@
-/* normal: what normal.c and covers.c share: a state as it is being written.
+/* normal: what normal.c, ranks.c and covers.c share: a state as it is being written.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_CHECKER_NORMAL_H
@@ -67,7 +67,7 @@ static inline bool awaits_arrivals(const tcc_pbarrier *bar)
 }
 /* Groups of MMAs that all warps of a warpgroup have waited for; that one has committed, that all have. */
 uint32_t tcc_p_least_waited(const tcc_protocol *p, const tcc_pstate *s, unsigned group, uint32_t *most, uint32_t *all);
-/* covers.c: ranks of the clocks of all entities; writes those that must be the same, or all of them. */
+/* ranks.c: ranks of the clocks of all entities; writes those that must be the same, or all of them. */
 void tcc_p_put_clocks(writer *w);
 
 #endif

@@ -15,6 +15,7 @@
  * async.c    copies
  * cluster.c  CTAs that are followed together
  * symmetry.c CTAs that do the same, of which one is followed
+ * images.c   what that one does in the others
  * drawn.c    numbers that are drawn, on their way through shared memory; loops that go on while they say so
  * mma.c      MMAs
  * scalars.c  what ops give; comparisons with numbers that are chosen

@@ -26,6 +26,7 @@
  * aside.c    a thread that fills stages, followed as a warp of its own
  * operands.c what MMAs read and copies write, however it is said
  * alike.c    functions that one proof is for
+ * numbers.c  numbers that may be computed otherwise there
  * module.c   the functions of a module, in threads
  * state.c    a state: the first one, copies, what must hold when warps end
  * explore.c  all executions: which warp goes on, numbers of iterations, states seen before

@@ -1,9 +1,9 @@
 /* alike: what is followed of a function, as bytes.
  *
- * Variants of a kernel differ in how results are computed and stored, and often in nothing that the checker looks at; and
- * so do kernels, whose elements are f16 and bf16. Functions of a module of which all of that is the same, byte for byte,
- * are proven by one proof. Written is what decode.c leaves: ops that matter with their attributes, the slots and the types
- * of what they read and give, and what was found out about the function. Left out is
+ * Variants of a kernel differ in how results are computed and stored, and often in nothing that the checker looks at;
+ * and so do kernels, whose elements are f16 and bf16. Functions of a module of which all of that is the same, byte for
+ * byte, are proven by one proof. Written is what decode.c leaves: ops that matter with their attributes, the slots and
+ * the types of what they read and give, and what was found out about the function. Left out is
  *   what type elements of so many bits are of, where they are no integers that are computed;
  *   the order of ops that give the same in every state: each is written where it is wanted first;
  *   how operands of MMAs lie, in which boxes they are copied, and what computes where: the bytes are written
@@ -11,8 +11,9 @@
  *   coordinates of copies, which are asked for where accesses to tensors are followed alone;
  *   which number a slot has;
  *   of ops that only read registers of MMAs, what they are: the registers are written where that is asked next;
- *   how a number is computed from dimensions, as that of a CTA's tiles is, if nothing else asks for these: then it is not
- *   known how it depends on any other, and all that the proof knows of it is that it is the same wherever it is asked for.
+ *   how a number is computed from dimensions, as that of a CTA's tiles is, if nothing else asks for these: then it is
+ *   not known how it depends on any other, and all that the proof knows of it is that it is the same wherever it is
+ *   asked for.
  * Strings are kept once in a module, so their addresses are enough.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */

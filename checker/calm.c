@@ -57,7 +57,8 @@ void tcc_p_common_of_cta(const tcc_protocol *p, const tcc_pstate *s, unsigned ct
 {
     uint64_t warps = 0;
     for (unsigned w = 0; w < p->n_warps; w++) /* what is set aside does nothing else than name mbarriers */
-        if (w != p->aside && tcc_p_cta(p, w) == cta && (!s->warps[w].depth || tcc_p_ahead(&s->warps[w]) & TCC_P_ACCESSES))
+        if (w != p->aside && tcc_p_cta(p, w) == cta &&
+            (!s->warps[w].depth || tcc_p_ahead(&s->warps[w]) & TCC_P_ACCESSES))
             warps |= UINT64_C(1) << w;
     tcc_p_common_of(p, s, warps, 0, common);
 }

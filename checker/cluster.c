@@ -53,7 +53,8 @@ tcc_presult tcc_p_nvvm_cluster_arrive(tcc_protocol *p, tcc_pstate *s, unsigned w
                                      "nvvm.cluster.arrive {relaxed} after more than the initialisation of mbarriers");
         if (!are_released(s, warp))
             return tcc_p_wrong(p, s, warp, in,
-                               "nvvm.cluster.arrive {relaxed} with no fence.mbarrier_init since an mbarrier was initialised");
+                               "nvvm.cluster.arrive {relaxed} with no fence.mbarrier_init since an mbarrier was "
+                               "initialised");
     }
     int64_t threads = (int64_t)p->ctas * p->cta_warps * p->n_lanes;
     return tcc_p_come_to(p, s, warp, in, p->n_named - 1, threads) ? TCC_P_NEXT : TCC_P_FAILED;
@@ -149,7 +150,8 @@ static tcc_presult load(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
     if (!tcc_p_operand(p, s, warp, in, 3, &ctas))
         return TCC_P_FAILED;
     if (ctas < 1 || ctas >> p->ctas)
-        return tcc_p_wrong(p, s, warp, in, "a copy to CTAs %#llx of a cluster of %u", (unsigned long long)ctas, p->ctas);
+        return tcc_p_wrong(p, s, warp, in, "a copy to CTAs %#llx of a cluster of %u", (unsigned long long)ctas,
+                           p->ctas);
     for (unsigned c = 0; c < p->ctas; c++) {
         if (!(ctas >> c & 1))
             continue;

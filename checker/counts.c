@@ -2,9 +2,9 @@
  *
  * A record is of one iteration of the outer loop. Its number could be another one in each, and at first it is taken
  * to be: states of different tiles then come to the same (covers.c). But it is the same, and where that is needed, or
- * the number is data, it is kept. It matters where it is small: as long as a loop has not gone so many rounds (SMALL), its states are told
- * apart by how many, and what the number turns out to be then holds in all later iterations of the outer loop.
- * Of greater numbers only that they are greater is known: more is proven of them than is needed.
+ * the number is data, it is kept. It matters where it is small: as long as a loop has not gone so many rounds (SMALL),
+ * its states are told apart by how many, and what the number turns out to be then holds in all later iterations of the
+ * outer loop. Of greater numbers only that they are greater is known: more is proven of them than is needed.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/model.h"

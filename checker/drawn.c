@@ -11,7 +11,8 @@
  * A loop that tests what it carries makes n iterations, a number that is only known at run time and that all such loops
  * have in common, if
  *   one thread draws, in one place, once in each iteration of such a loop;
- *   behind its i-th iteration each of them tests the number that was drawn in that, and all of them test the same of it.
+ *   behind its i-th iteration each of them tests the number that was drawn in that, and all of them test the same
+ *   of it.
  * Then whether there is an iteration i + 1 has one answer for all. A loop may end by its bound, too, for all have the
  * same.
  *

@@ -252,7 +252,8 @@ bool tcc_p_footprint_set(tcc_protocol *p, tcc_pstate *s, uint64_t *place, const 
 {
     size_t before = p->atom_infos.len;
     return make_footprint(p, s, place, ranges, n) &&
-           (p->atom_infos.len == before || !tcc_p_rotates_tiles(p) || !p->footprints.data[*place].rotates || split_stages(p, s, ranges, n));
+           (p->atom_infos.len == before || !tcc_p_rotates_tiles(p) || !p->footprints.data[*place].rotates ||
+            split_stages(p, s, ranges, n));
 }
 
 void tcc_p_memory_update(const tcc_protocol *p, tcc_pstate *s)

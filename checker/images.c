@@ -1,7 +1,7 @@
 /* images: what a warp of CTA 0 does in another CTA, where that alone is followed (symmetry.c).
  *
- * What it does there its image, the corresponding warp of a third, does in CTA 0: for the duration of the op the image's
- * clocks are those of this warp, permuted.
+ * What it does there its image, the corresponding warp of a third, does in CTA 0: for the duration of the op the
+ * image's clocks are those of this warp, permuted.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/symmetry.h"

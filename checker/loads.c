@@ -6,8 +6,8 @@
 
 /* ---- lanes ----------------------------------------------------------------------------- */
 
-/* Which bytes the lanes of a mask access; false, reported, when that is not known, or not right. further: they have lines
- * of what the first says the address of, so many bytes behind each other; 0: each has its own. */
+/* Which bytes the lanes of a mask access; false, reported, when that is not known, or not right. further: they have
+ * lines of what the first says the address of, so many bytes behind each other; 0: each has its own. */
 static bool find_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, const tcc_pvalue *address,
                        int64_t bytes, int64_t align, int64_t further, tcc_lane_mask mask, tcc_plane *lanes, size_t *n)
 {
@@ -145,7 +145,8 @@ bool tcc_p_lanes_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pin
     tcc_lane_mask mask = s->warps[warp].mask;
     if (is_of_matrices(in->op->code))
         mask = tcc_p_all_lanes(p) >> (p->n_lanes - ROWS * tcc_type_count(tcc_op_moves(in->op)));
-    return find_lanes(p, s, warp, in, tcc_p_slot(p, s, warp, in->operands[0]), bytes, alignment_of(bytes), 0, mask, lanes, n);
+    const tcc_pvalue *at = tcc_p_slot(p, s, warp, in->operands[0]);
+    return find_lanes(p, s, warp, in, at, bytes, alignment_of(bytes), 0, mask, lanes, n);
 }
 
 tcc_presult tcc_p_nvvm_stmatrix(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
@@ -159,8 +160,8 @@ tcc_presult tcc_p_nvvm_ldmatrix(tcc_protocol *p, tcc_pstate *s, unsigned warp, c
     return r == TCC_P_NEXT ? loaded(p, s, warp, in) : r;
 }
 
-/* A warp's lanes access lines of a matrix together, aligned as what a lane has of its fragment (PTX ISA, "Matrix Storage
- * for WMMA"). */
+/* A warp's lanes access lines of a matrix together, aligned as what a lane has of its fragment (PTX ISA, "Matrix
+ * Storage for WMMA"). */
 static tcc_presult move_fragment(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, int64_t lane_bytes,
                                  bool write)
 {

@@ -231,7 +231,8 @@ bool tcc_p_access(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc
     for (size_t i = 0; i < f->atoms.len; i++) {
         tcc_patom *a = &s->atoms[f->atoms.data[i]];
         bool written = a->mark == TCC_P_ASYNC ? seen[a->writer] >= a->clock
-                                              : a->mark == TCC_P_ORDINARY && !by->async && a->writer == by->warp && synced >= a->clock;
+                                              : a->mark == TCC_P_ORDINARY && !by->async && a->writer == by->warp &&
+                                                    synced >= a->clock;
         bool plain = written && !(by->write && a->readers);
         if (!plain && !in_order(p, s, in, by, print, f->atoms.data[i]))
             return false;

@@ -293,7 +293,8 @@ static bool find_operand(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tc
 }
 
 /* Whose operands in registers are ready, and in shared memory accessed: its group is the next one. */
-static void add_to_group(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, const operand of[2], int64_t add)
+static void add_to_group(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, const operand of[2],
+                         int64_t add)
 {
     tcc_pwarp *w = &s->warps[warp];
     const struct {
@@ -347,8 +348,8 @@ static tcc_presult issue(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tc
 /* ---- MMAs behind each other -------------------------------------------------------------- */
 
 /* MMAs with nothing between them read at one clock, and come after the same. So their operands are accessed as one, and
- * memory is in as many parts as that takes, not one for each step of k. Where not all of them was written, or anything is
- * wrong, they are issued one by one. */
+ * memory is in as many parts as that takes, not one for each step of k. Where not all of them was written, or anything
+ * is wrong, they are issued one by one. */
 
 void tcc_p_mmas_find(tcc_pcode *code)
 {
@@ -365,7 +366,8 @@ void tcc_p_mmas_find(tcc_pcode *code)
     }
 }
 
-/* The footprint of operand i of them all; 0: there is none, or it is not known, or of bytes that were not all written. */
+/* The footprint of operand i of them all; 0: there is none, or it is not known, or of bytes that were not all
+ * written. */
 static uint64_t operands_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, unsigned i)
 {
     int64_t rows = i == 1 ? M : in->n, window = tcc_p_window(p, warp);
@@ -380,7 +382,8 @@ static uint64_t operands_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
             key[4 + n_bits++] = v->v;
     }
     uint64_t *print = tcc_p_footprint(p, key, (4 + n_bits) * sizeof *key);
-    tcc_prange *ranges = *print || rows < 8 || rows > MAX_N ? NULL : tcc_p_room_for_ranges(p, n_bits * TCC_P_MAX_CHUNKS);
+    bool known = *print || rows < 8 || rows > MAX_N;
+    tcc_prange *ranges = known ? NULL : tcc_p_room_for_ranges(p, n_bits * TCC_P_MAX_CHUNKS);
     size_t n = 0;
     for (size_t k = 0; ranges && k < n_bits; k++) {
         tcc_descriptor d;

@@ -141,8 +141,8 @@ bool tcc_p_may_read(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pin
 tcc_phook *tcc_p_aside_hook(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in);
 
 tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp);
-/* The i-th piece of the slots in which there may be something, being in a region: of its arguments, and of the ops up to
- * the one that is next. In others there is nothing. False when there are no more. */
+/* The i-th piece of the slots in which there may be something, being in a region: of its arguments, and of the ops up
+ * to the one that is next. In others there is nothing. False when there are no more. */
 bool tcc_p_held_slots(const tcc_pframe *f, size_t i, tcc_pslots *piece);
 /* What a warp's slots hold. from NULL: nothing. */
 void tcc_p_copy_slots(const tcc_pwarp *w, tcc_pvalue *to, const tcc_pvalue *from);
@@ -278,7 +278,8 @@ bool tcc_p_is_quiet(const tcc_protocol *p, const tcc_patom *a, const uint32_t *c
 void tcc_p_common_of_cta(const tcc_protocol *p, const tcc_pstate *s, unsigned cta, uint32_t *common);
 /* Whether a warp lets others go on, which may still name mbarriers. */
 bool tcc_p_is_past(const tcc_protocol *p, const tcc_pstate *s, unsigned warp);
-/* Whether a state is calm and was not before: then which atoms it does not matter of what was done to them; else NULL. */
+/* Whether a state is calm and was not before: then which atoms it does not matter of what was done to them;
+ * else NULL. */
 const bool *tcc_p_comes_to_rest(tcc_protocol *p, tcc_pstate *s);
 /* What all know, as the clocks of an entity. */
 void tcc_p_common(const tcc_protocol *p, const tcc_pstate *s, uint32_t *common);

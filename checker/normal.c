@@ -273,8 +273,8 @@ static int32_t place_of_a(const tcc_pwarp *w, int32_t number)
     return i < w->n_a ? (int32_t)i + 1 : 0;
 }
 
-/* A warp's values, those that are not the same as the last warp's. Which there are its frames tell. The rows have nothing
- * but what the last two warps hold. */
+/* A warp's values, those that are not the same as the last warp's. Which there are its frames tell. The rows have
+ * nothing but what the last two warps hold. */
 static void put_slots(writer *w, unsigned warp)
 {
     const tcc_protocol *p = w->p;
@@ -540,7 +540,9 @@ void tcc_p_normal_create(tcc_protocol *p)
 
 size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, const bool *is_free, uint8_t **buffer, size_t *cap)
 {
-    writer w = {.p = p, .s = s, .is_free = is_free, .data = *buffer, .cap = *cap, .columns = p->columns, .common = p->common};
+    writer w = {.p = p, .s = s, .is_free = is_free, .data = *buffer, .cap = *cap};
+    w.columns = p->columns;
+    w.common = p->common;
     find_clocks(&w);
     tcc_p_sums_find(p, s, w.base_at);
     w.drawn_base = tcc_p_drawn_base(p, s, w.base_at);

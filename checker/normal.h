@@ -9,7 +9,7 @@
 struct tcc_pcolumn {
     TCC_VEC(uint32_t) known; /* clocks that something remembers, sorted */
     uint32_t base;           /* from here on by distance; UINT32_MAX: nothing */
-    uint32_t recent;         /* what is known from here on may be asked for, less is too little; UINT32_MAX: no matter */
+    uint32_t recent;         /* what is known from here on may be asked for, less is too little; UINT32_MAX: all is */
 };
 typedef struct tcc_pcolumn column;
 

@@ -90,8 +90,8 @@ static tcc_pvalue compute_number(form *f, tcc_protocol *p, size_t top)
     return f->values[code->insts[top].results[0]];
 }
 
-/* Whether what is known of a number says all. Of what a number of iterations is a quotient is looked up where it is data,
- * on the way to the quotient, too: then it does not. */
+/* Whether what is known of a number says all. Of what a number of iterations is a quotient is looked up where it is
+ * data, on the way to the quotient, too: then it does not. */
 static bool may_stand_alone(const tcc_protocol *p, tcc_pvalue v)
 {
     return v.kind == TCC_P_SYMBOL && (!p->symbol_data || tcc_p_symbol_get(p, v.v)->of == v.v);

@@ -1,10 +1,10 @@
 /* rotate: states that differ by the stage of a ring which comes next.
  *
- * A loop's iterations, and a persistent kernel's tiles, begin at any stage, and what happens from there on is the same but for the
- * names of stages. Let a rotation add one to the counters that loops carry, and rename with them: the mbarriers
- * and the bytes of a stage are those of the next one, and a phase is the other where the counter's quotient is.
- * When each op does in the state after it what it does in the state before, renamed, then so does every
- * execution, and of all rotations of a state one is enough.
+ * A loop's iterations, and a persistent kernel's tiles, begin at any stage, and what happens from there on is the same
+ * but for the names of stages. Let a rotation add one to the counters that loops carry, and rename with them: the
+ * mbarriers and the bytes of a stage are those of the next one, and a phase is the other where the counter's quotient
+ * is. When each op does in the state after it what it does in the state before, renamed, then so does every execution,
+ * and of all rotations of a state one is enough.
  *
  * Whether that is so is found by trying it: ops that depend on a counter are computed for all of its values
  * (each stands for all numbers with that remainder, value.c). One rotation must take
@@ -68,8 +68,8 @@ static bool is_counter(const rotation *r, uint32_t slot)
     return false;
 }
 
-/* States are rotated in the last loop of a block that has a counter for its index, and behind: a thread that fills stages
- * between other work fills the first ones in a loop of their own. Whether there is such a loop. */
+/* States are rotated in the last loop of a block that has a counter for its index, and behind: a thread that fills
+ * stages between other work fills the first ones in a loop of their own. Whether there is such a loop. */
 static bool find_beginning(const rotation *r, tcc_pcode *code)
 {
     bool found = false;
@@ -125,7 +125,8 @@ static uint64_t *find_known(walk *w, const tcc_pinst *in, int64_t what)
         if (slot == TCC_P_NO_SLOT)
             continue;
         if (by)
-            key.operands[i] = (tcc_pvalue){.v = (int64_t)(intptr_t)(by == slot + 1 ? NULL : w->tables[slot]), .delta = by};
+            key.operands[i] =
+                (tcc_pvalue){.v = (int64_t)(intptr_t)(by == slot + 1 ? NULL : w->tables[slot]), .delta = by};
         else
             key.operands[i] = *tcc_p_slot(w->p, w->s, w->warp, slot);
     }
@@ -162,12 +163,13 @@ static bool is_shifted(const walk *w, uint32_t slot)
     return true;
 }
 
-/* Whether an op compares a counter, plus a constant, with what depends on none. If that is the loop's index and its bound,
- * only the iterations that remain are asked for; if it turns out not to be, states are not rotated (step.c). */
+/* Whether an op compares a counter, plus a constant, with what depends on none. If that is the loop's index and its
+ * bound, only the iterations that remain are asked for; if it turns out not to be, states are not rotated (step.c). */
 static bool may_test_bound(const walk *w, const tcc_pinst *in)
 {
     unsigned index = !counter_of(w, in->operands[0]);
-    return in->op->code == TCC_OP_arith_cmp && is_shifted(w, in->operands[index]) && !counter_of(w, in->operands[!index]);
+    return in->op->code == TCC_OP_arith_cmp && is_shifted(w, in->operands[index]) &&
+           !counter_of(w, in->operands[!index]);
 }
 
 static void compute(walk *w, tcc_pinst *in)

@@ -26,7 +26,7 @@ struct tcc_protation {
     bool used;
     tcc_pstate state; /* the last that was rotated */
     unsigned n_barriers, n_atoms, room; /* for atoms */
-    uint32_t *barriers, *atoms; /* where they are after a rotation, when there are so many: mbarriers, classes of atoms; */
+    uint32_t *barriers, *atoms;    /* where they are after a rotation, of so many: mbarriers, classes of atoms; */
     uint32_t *to, *becomes, *from; /* mbarriers, classes, and from where these are, after as many as are wanted */
     uint32_t *classes;          /* of atoms, by their first; while they are found, another one */
     bool *flips;                /* mbarriers' parities */

@@ -164,8 +164,8 @@ static bool may_move(const tcc_protocol *p, const tcc_pstate *s, const tcc_patom
     return may;
 }
 
-/* Where each of those comes to that `once` moves, one to one, after n times; odd: whether an odd number of these flips it.
- * What behind it in its circle comes to is behind that. */
+/* Where each of those comes to that `once` moves, one to one, after n times; odd: whether an odd number of these flips
+ * it. What behind it in its circle comes to is behind that. */
 static void move_n_times(const uint32_t *once, const bool *flips, unsigned many, int64_t n, uint32_t *to, bool *odd)
 {
     memset(to, 0xff, many * sizeof *to);

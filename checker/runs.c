@@ -1,9 +1,9 @@
 /* runs: ops that do not synchronize, done in one step.
  *
  * Between two ops that synchronize a warp computes addresses, most often those that another warp, or another
- * execution, has computed before, and loads from there or stores. So neighbouring ops that depend on their operands alone
- * are taken together, and what they give is kept with what they were given: the slots that are read in a run and not
- * written there. So are the loads and stores among them (spans.c).
+ * execution, has computed before, and loads from there or stores. So neighbouring ops that depend on their operands
+ * alone are taken together, and what they give is kept with what they were given: the slots that are read in a run and
+ * not written there. So are the loads and stores among them (spans.c).
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/model.h"
@@ -42,8 +42,8 @@ static bool computes(const tcc_pinst *in)
     return in->given && in->op->code != TCC_OP_arith_cmp && !in->touches && !in->tensor;
 }
 
-/* Whether the op goes on with a run: its result is in the next slot, and the same warps need it. A run begins with an op
- * that computes. */
+/* Whether the op goes on with a run: its result is in the next slot, and the same warps need it. A run begins with an
+ * op that computes. */
 static bool goes_on(const tcc_protocol *p, const struct tcc_prun *run, const tcc_pinst *first, const tcc_pinst *in)
 {
     bool may = computes(in) ? in->results[0] == first->results[0] + run->n_results
@@ -130,7 +130,8 @@ void tcc_p_runs_find(tcc_protocol *p)
 /* ---- what they give -------------------------------------------------------------------- */
 
 /* Whether a run can be kept: its inputs are known. */
-static bool find_key(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, const struct tcc_prun *run, run_key *key)
+static bool find_key(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, const struct tcc_prun *run,
+                     run_key *key)
 {
     bool known = true;
     *key = (run_key){.run = run};
@@ -176,7 +177,8 @@ static void make_room(tcc_protocol *p, struct tcc_prun *run)
 }
 
 /* Does what computes, and finds where what does not accesses memory. */
-static bool compute_all(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *first, run_key key, kept_run *kept)
+static bool compute_all(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *first, run_key key,
+                        kept_run *kept)
 {
     const struct tcc_prun *run = first->run;
     for (size_t i = 0; i < run->n; i++)

@@ -1,13 +1,13 @@
 /* spans: loads, or stores, of a warp between two ops that synchronize, taken for one that accesses the bytes of all.
  *
- * An epilogue stores and loads a tile element by element, and atoms would be as small as what one store and one load have
- * in common, many times as many as those of a whole tile. All of these accesses come after the same, and have the same
- * clock. So if every byte that one of them accesses may be accessed, each access is right. What is remembered is more than
- * what happened, lanes are not told apart, and an access that finds this in its way may be right. So what fails is
- * followed again, access by access (tcc_p_prove), and only that is reported.
+ * An epilogue stores and loads a tile element by element, and atoms would be as small as what one store and one load
+ * have in common, many times as many as those of a whole tile. All of these accesses come after the same, and have the
+ * same clock. So if every byte that one of them accesses may be accessed, each access is right. What is remembered is
+ * more than what happened, lanes are not told apart, and an access that finds this in its way may be right. So what
+ * fails is followed again, access by access (tcc_p_prove), and only that is reported.
  *
- * Stores must be of different bytes, since the second would have to come after the first; loads must find that all bytes
- * were written, since each must find some.
+ * Stores must be of different bytes, since the second would have to come after the first; loads must find that all
+ * bytes were written, since each must find some.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/model.h"

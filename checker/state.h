@@ -178,12 +178,12 @@ struct tcc_pstate {
     unsigned n_records, n_counts, n_barriers, n_atoms, n_parts, n_globals;
     bool has_begun;         /* the warp that fills stages */
     uint32_t passed, begun; /* aside.c */
-    uint8_t settled;        /* rotate.c: CTAs, a bit each, in which what follows does not depend on the stage that came next */
+    uint8_t settled;        /* rotate.c: CTAs, a bit each, in which nothing depends on the stage that came next */
     bool calm;              /* calm.c: no warp reaches an mbarrier any more */
     bool known;             /* what follows it was followed */
     uint64_t blocked, asks; /* warps that wait, and that need a choice, a bit each */
     uint32_t waits_for[TCC_P_WARPS]; /* blocked until that entity tells more; ANYTHING: until another warp goes on */
-    uint64_t told;          /* common_knowledge.c: warps that are told what all others know before they go on, a bit each */
+    uint64_t told;          /* common_knowledge.c: warps that are told what others know before they go on, a bit each */
     int64_t turned;         /* by so much indices are greater: the state was rotated */
     uint32_t last;          /* covers.c: the last state on the way that was looked for */
     int chosen;             /* the record of the last choice; -1: it is no longer needed */

@@ -2,9 +2,9 @@
  *
  * A role that passes over another's tile keeps the counter with which the tile begins, v, until the number of its
  * iterations, n, is known, and then goes on with v + n (a loop that only counts, ir/counting.h). Meanwhile the others
- * are in the tile's loop, and at have been made of the n. Where nothing wants v or n but that sum, states that differ in
- * v and at alone, by d more of one and d less of the other, have the same future: what is left of n is written as
- * n - at in either case, and both come to the same sum. So v is written as v + at, and at is not.
+ * are in the tile's loop, and at have been made of the n. Where nothing wants v or n but that sum, states that differ
+ * in v and at alone, by d more of one and d less of the other, have the same future: what is left of n is written
+ * as n - at in either case, and both come to the same sum. So v is written as v + at, and at is not.
  *
  * Whether that holds is known of a state:
  *   who has yet to pass over this tile is in the iteration of the outer loop that is about it, and behind all other
@@ -130,7 +130,8 @@ static bool is_spent(const tcc_pwarp *w, uint32_t d, const sum *u)
         }
         if (!last)
             return true;
-        if ((k > d && is_loop(f->of)) || f->pc == AT_HEAD || f->pc < last->at || (f->pc == last->at && (!inside || last->again)))
+        if ((k > d && is_loop(f->of)) || f->pc == AT_HEAD || f->pc < last->at ||
+            (f->pc == last->at && (!inside || last->again)))
             return false;
         if (f->pc > last->at)
             return true;
@@ -208,8 +209,8 @@ static bool may_be_summed(const tcc_protocol *p, const tcc_pstate *s, unsigned r
     return may;
 }
 
-/* From where on a record's number is counted; finds what waits for it. Once it is decided and no warp is in its loops it
- * is counted from its end. */
+/* From where on a record's number is counted; finds what waits for it. Once it is decided and no warp is in its loops
+ * it is counted from its end. */
 static int64_t find_of(const tcc_protocol *p, const tcc_pstate *s, unsigned r)
 {
     const tcc_precord *record = &s->records[r];

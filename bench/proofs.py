@@ -12,7 +12,8 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FILES = [["bench/suite.tile"], ["bench/cluster.tile", "-D", "TN=128"], ["examples/batched.tile"],
-         ["tests/gpu/cluster.tile"], ["tests/gpu/cluster_shapes.tile"], ["tests/gpu/pingpong.tile"]]
+         ["tests/gpu/cluster.tile"], ["tests/gpu/cluster_shapes.tile"], ["tests/gpu/dynamic.tile"],
+         ["tests/gpu/pingpong.tile"]]
 STAGES = """kernel f(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N]) { C[m, n] = sum(k) A[m, k] * B[k, n]; }
 schedule f for sm_90a { tile m 64, n 8, k 16; stages 64; producer %s; }
 """

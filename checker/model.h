@@ -4,6 +4,7 @@
  * needs.c    how much of each value is asked for
  * slots.c    where ops have it
  * named.c    how many named barriers there are
+ * table.c    tables from a few words to a number
  * value.c    numbers that are known, known up to a period, or only known to be equal
  * footprints.c  shared memory in parts that are accessed alike
  * memory.c   who has accessed them, and whether that is in order

@@ -109,12 +109,14 @@ struct tcc_protocol {
     bool spans, spanned;         /* accesses with nothing between them are taken for one; some were */
 };
 
-/* ---- a table from a few words to a number ---------------------------------------------------- */
+/* ---- a table from a few words to a number (table.c) ------------------------------------------ */
 
 typedef struct tcc_ptable tcc_ptable;
 tcc_ptable *tcc_ptable_create(tcc_arena *arena);
 /* The place of the number of a key, 0 when the key is new. */
 uint64_t *tcc_ptable_at(tcc_ptable *t, const void *key, size_t bytes);
+/* The key of a place in the table, which is kept. */
+const void *tcc_ptable_key(const uint64_t *place);
 uint64_t tcc_p_hash(const void *bytes, size_t n);
 
 /* ---- order: clocks, as in machine.h ---------------------------------------------------- */

@@ -897,8 +897,8 @@ static void open_file(kernel *k, const char *name)
     ck_assert_msg(k->ir && !tcc_run_passes(k->ir, tcc_pipeline(tcc_target_of(k->ir)), NULL, &k->diag), "%s", k->said);
 }
 
-/* How many functions of a file have proofs of their own, and the steps of these. Its proof is for no other function when
- * it asked how operands lie. */
+/* How many functions of a file have proofs of their own, and the steps of these. None asks how operands lie, so each is
+ * for all functions alike. */
 START_TEST(proofs_of_a_file)
 {
     enum { MANY = 256 };

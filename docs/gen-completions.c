@@ -22,8 +22,8 @@ static bool has_words(const option_row *row)
     return row->offers != OFFER_NOTHING && row->offers != OFFER_FILES;
 }
 
-/* The words that are offered, a space between them. */
-static void print_words(const option_row *row)
+/* The words that are offered, a space between them, with a backslash before characters of `escaped`. */
+static void print_words(const option_row *row, const char *escaped)
 {
     bool targets = row->offers == OFFER_TARGETS || row->offers == OFFER_LIST_OF_TARGETS;
     bool passes = row->offers == OFFER_PASSES || row->offers == OFFER_LIST_OF_PASSES;
@@ -32,7 +32,9 @@ static void print_words(const option_row *row)
     for (size_t i = 0; name && name(i); i++, space = " ")
         printf("%s%s", space, name(i));
     if (*row->words)
-        printf("%s%s", space, row->words);
+        fputs(space, stdout);
+    for (const char *c = row->words; *c; c++)
+        printf("%s%c", strchr(escaped, *c) ? "\\" : "", *c);
 }
 
 /* What is said beside an option: its first clause. Marks of quoting are escaped. */
@@ -100,7 +102,7 @@ static void print_bash_option(const option_row *row)
         printf("--%s", row->name);
     printf(") kind=%s list=%s words='", has_words(row) ? "words" : row->offers == OFFER_FILES ? "files" : "none",
            is_list(row) ? "," : "");
-    print_words(row);
+    print_words(row, "");
     puts("' ;;");
 }
 
@@ -195,7 +197,7 @@ static void print_zsh_value(const option_row *row)
         for_suffixes(row->words, print_zsh_suffix);
     } else if (has_words(row)) {
         fputs(is_list(row) ? "_values -s , value " : "(", stdout);
-        print_words(row);
+        print_words(row, ":");
         fputs(is_list(row) ? "" : ")", stdout);
     }
 }
@@ -304,7 +306,7 @@ static void print_fish_option(const option_row *row)
         fputs(" -f", stdout);
         if (has_words(row)) {
             fputs(is_list(row) ? " -a '(__fish_append , " : " -a '", stdout);
-            print_words(row);
+            print_words(row, "");
             fputs(is_list(row) ? ")'" : "'", stdout);
         }
     }

@@ -103,7 +103,7 @@ if sanitizer:
     config.available_features.add("sanitizer")
 if getattr(config, "emulator", ""):  # what a test compiles does not link with such a build
     config.available_features.add("emulated")
-for program in ("make", "shellcheck", "groff", "vim"):
+for program in ("make", "shellcheck", "groff", "vim", "zsh", "fish"):
     if shutil.which(program):
         config.available_features.add(program)
 if os.getuid() == 0:

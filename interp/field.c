@@ -108,7 +108,7 @@ static double count_terms(const tcc_row_step *s)
 static void finish_intervals(const tcc_row_step *s, size_t n, tcc_scalar elem)
 {
     const tcc_row *r = s->result;
-    bool ints = tcc_scalar_classify(elem) != TCC_CLASS_FLOAT;
+    bool ints = tcc_scalar_classify(elem) != TCC_CLASS_FLOAT, of_8_bits = tcc_adds_8_bit_products(s->op);
     for (size_t i = 0; i < n; i++) {
         if (ints) {
             bool exact = s->magnitudes[i] == 0;
@@ -117,7 +117,7 @@ static void finish_intervals(const tcc_row_step *s, size_t n, tcc_scalar elem)
         } else {
             r->low[i].f = s->lows[i];
             r->high[i].f = s->highs[i];
-            tcc_interval_of_sum(elem, count_terms(s), s->magnitudes[i], &r->low[i].f, &r->high[i].f);
+            tcc_interval_of_sum(elem, of_8_bits, count_terms(s), s->magnitudes[i], &r->low[i].f, &r->high[i].f);
         }
     }
 }

@@ -326,17 +326,49 @@ static const accumulation accumulations[TCC_SCALAR_COUNT] = {
     [TCC_bf16] = {0x1p-8, 1, 0x1p-126, 0x1.fep127},
 };
 
+static bool is_8_bit_float(const tcc_value *v)
+{
+    const tcc_op *op = v->def;
+    const tcc_type *from = op && op->code == TCC_OP_arith_cast ? op->operands[0]->type : v->type;
+    return from->elem == TCC_e4m3 || from->elem == TCC_e5m2;
+}
+
+bool tcc_adds_8_bit_products(const tcc_op *sum)
+{
+    const tcc_op *term = sum->operands[0]->def;
+    return term && term->code == TCC_OP_arith_mul && is_8_bit_float(term->operands[0]) &&
+           is_8_bit_float(term->operands[1]);
+}
+
+enum { FEW = 16 }; /* terms that an instruction adds beside the sum */
+
 /* Each time the partial sum is at most as large as all terms together. */
-void tcc_interval_of_sum(tcc_scalar elem, double n_terms, double magnitudes, double *low,
+static double error_of_sum(const accumulation *in, double n_terms, double magnitudes)
+{
+    return in->unit * in->per_term * (n_terms + FEW) * magnitudes + n_terms * in->smallest;
+}
+
+/* Ada's and Hopper's tensor cores align 16 or 32 products of 8-bit floats, and the sum, to the largest exponent among
+ * them, cut each off 13 bits below it, and cut the result off after as many (arXiv 2412.19437, 2511.10909): in all one
+ * cut for each product and two for each instruction. A cut makes a number smaller, so no partial sum is larger than all
+ * positive terms together or than all negative ones, which is what each cut is relative to. */
+static double error_of_8_bit_products(double n_terms, double magnitudes, double value)
+{
+    double most = (magnitudes + value) / 2;
+    return 0x1p-13 * (n_terms * (1 + 2.0 / 16) + FEW) * most;
+}
+
+void tcc_interval_of_sum(tcc_scalar elem, bool of_8_bits, double n_terms, double magnitudes, double *low,
                          double *high)
 {
-    enum { FEW = 16 }; /* terms that an instruction adds beside the sum */
     const accumulation *in = &accumulations[elem];
-    double gamma = in->unit * in->per_term * (n_terms + FEW);
-    double error = n_terms > 0 ? gamma * magnitudes + n_terms * in->smallest : 0;
+    double value = fmax(fabs(*low), fabs(*high));
+    double error = n_terms > 0 ? error_of_sum(in, n_terms, magnitudes) : 0;
     bool infinite = isinf(*low) && *low == *high; /* one of its terms is */
     if (isnan(*low) || infinite)
         return;
+    if (of_8_bits && n_terms > 0)
+        error += error_of_8_bit_products(n_terms, magnitudes, value);
     bool overflows = !(magnitudes + error <= in->largest);
     *low = overflows ? anything.low : *low - error;
     *high = overflows ? anything.high : *high + error;

@@ -27,9 +27,12 @@ typedef struct tcc_interval_row {
 
 void tcc_intervals(const tcc_interval_row *row);
 
+/* Whether a sum's terms are products of 8-bit floats. */
+bool tcc_adds_8_bit_products(const tcc_op *sum);
+
 /* The interval of a sum of `n_terms`, in the type `elem`, whose exact value is in [*low, *high] and
- * whose terms' magnitudes add up to `magnitudes`. */
-void tcc_interval_of_sum(tcc_scalar elem, double n_terms, double magnitudes, double *low,
+ * whose terms' magnitudes add up to `magnitudes`. of_8_bits: tcc_adds_8_bit_products. */
+void tcc_interval_of_sum(tcc_scalar elem, bool of_8_bits, double n_terms, double magnitudes, double *low,
                          double *high);
 
 #endif

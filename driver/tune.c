@@ -40,7 +40,10 @@
 #define PART_OF_JUDGING 0.2
 #define PART_OF_COMBINATIONS 0.6
 
-enum { AROUND = 3 /* of the best, whose neighbours are tried */ };
+enum {
+    AROUND = 3, /* of the best, whose neighbours are tried */
+    TRIES = 8   /* of a search that is out of time, and has no right result yet */
+};
 
 #define DEFAULT_SECONDS 60.0
 
@@ -76,11 +79,18 @@ typedef struct search {
     double until; /* seconds are left */
     size_t n_shared;
     atomic_size_t next;
+    atomic_bool has_some; /* valid schedules of its part */
 } search;
 
 static double seconds_left(const search *s)
 {
     return s->o.seconds - (tcc_now_ms() - s->start_ms) / 1000;
+}
+
+/* Whether more than these seconds are left, or nothing has been found yet. */
+static bool may_measure(const search *s, double until)
+{
+    return seconds_left(s) > until || (isinf(s->progress.best) && s->progress.measured < TRIES);
 }
 
 static void tell(search *s)
@@ -118,13 +128,27 @@ static void load(search *s, candidate *c)
 
 /* ---- many, side by side ----------------------------------------------------------------- */
 
+/* Whether it is of the part that this search has. */
+static bool is_ours(const search *s, const candidate *c)
+{
+    uint64_t hash = tcc_hash((tcc_bytes){c->verdict.schedule, strlen(c->verdict.schedule)});
+    return !s->o.n_shards || hash % s->o.n_shards == s->o.shard;
+}
+
+static bool may_judge(const search *s)
+{
+    return seconds_left(s) > s->until || !atomic_load(&s->has_some);
+}
+
 static void *judge_some(void *arg)
 {
     search *s = arg;
-    for (size_t i; (i = atomic_fetch_add(&s->next, 1)) < s->n_shared && seconds_left(s) > s->until;) {
+    for (size_t i; (i = atomic_fetch_add(&s->next, 1)) < s->n_shared && may_judge(s);) {
         tcc_refusal why = {""};
         candidate *c = &s->judged[i];
         c->verdict = tcc_tune_judge(&s->program, &c->point, &why);
+        if (!c->verdict.status && is_ours(s, c))
+            atomic_store(&s->has_some, true);
         if (!i)
             s->refusal = why;
     }
@@ -172,7 +196,7 @@ static void note_best(search *s)
         s->progress.best = fmin(s->progress.best, s->taken.data[i]->time); /* of a NaN and a number the number */
 }
 
-/* Judges n points, or as many as possible until this many seconds are left, and takes the new ones. */
+/* Judges n points, or as many as possible until this many seconds are left and one is valid, and takes the new ones. */
 static tcc_status take(search *s, const tcc_point *points, size_t n, double until)
 {
     batch b = {TCC_NEW_ARRAY(s->arena, candidate, n), n};
@@ -214,11 +238,16 @@ static int by_cost(const void *a, const void *b)
     return order ? order : strcmp(x->verdict.schedule, y->verdict.schedule);
 }
 
-/* Whether it is of the part that this search has. */
-static bool is_ours(const search *s, const candidate *c)
+/* The cheapest of its part that was not measured; NULL: there is none. */
+static candidate *cheapest_of_ours(const search *s)
 {
-    uint64_t hash = tcc_hash((tcc_bytes){c->verdict.schedule, strlen(c->verdict.schedule)});
-    return !s->o.n_shards || hash % s->o.n_shards == s->o.shard;
+    candidate *best = NULL;
+    for (size_t i = 0; i < s->taken.len; i++) {
+        candidate *c = s->taken.data[i];
+        if (isnan(c->time) && is_ours(s, c) && (!best || by_cost(&c, &best) < 0))
+            best = c;
+    }
+    return best;
 }
 
 /* is_shared: among several searches */
@@ -240,6 +269,9 @@ static queue make_queue(search *s, bool is_shared)
     for (size_t i = 0; i < q.n; i++)
         if (isnan(q.of[i]->time) && (!is_shared || is_ours(s, q.of[i])))
             q.of[n++] = q.of[i];
+    candidate *only = n || isfinite(s->progress.best) ? NULL : cheapest_of_ours(s);
+    if (only) /* of the few that it had time for */
+        q.of[n++] = only;
     q.n = n;
     return q;
 }
@@ -266,13 +298,13 @@ static tcc_status measure(search *s, candidate *c)
     return status ? status : kept;
 }
 
-/* Measures until `until` seconds are left. */
+/* Measures until `until` seconds are left and one result is right. */
 static tcc_status measure_all(search *s, queue q, double until)
 {
     tcc_status status = TCC_OK;
     size_t most = threads_for(s, SIZE_MAX), done = 0;
     s->progress.waiting = q.n;
-    while (!status && done < q.n && seconds_left(s) > until) {
+    while (!status && done < q.n && may_measure(s, until)) {
         size_t n = q.n - done < most ? q.n - done : most;
         s->loaded = q.of + done;
         run(s, load_some, n);
@@ -281,7 +313,7 @@ static tcc_status measure_all(search *s, queue q, double until)
             if (!c->program && !status) {
                 c->time = INFINITY;
                 s->progress.refused++;
-            } else if (!status && seconds_left(s) > until) {
+            } else if (!status && may_measure(s, until)) {
                 status = measure(s, c);
             }
             tcc_program_destroy(c->program);

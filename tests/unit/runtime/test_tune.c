@@ -46,6 +46,7 @@ static void teardown(void)
 /* How often it was measured, and what then comes of it. */
 typedef struct script {
     int n, fails_at, wrong_at, ends_at;
+    bool always_wrong;
     size_t combinations; /* that are to be measured */
     tcc_tune_progress last;
 } script;
@@ -55,7 +56,7 @@ static tcc_status measure(const tcc_kernel *k, double *time, void *user)
     script *s = user;
     ck_assert_str_eq(tcc_kernel_name(k), "fake_product");
     s->n++;
-    *time = s->n == s->wrong_at ? INFINITY : s->n == s->ends_at ? NAN : 10 + s->n * 7 % 5;
+    *time = s->always_wrong || s->n == s->wrong_at ? INFINITY : s->n == s->ends_at ? NAN : 10 + s->n * 7 % 5;
     return s->n == s->fails_at || s->n == s->ends_at ? TCC_ERR_DRIVER : TCC_OK;
 }
 
@@ -128,6 +129,7 @@ START_TEST(the_fastest_is_first)
     ck_assert_uint_eq(s.last.measured, p.measured);
     ck_assert(p.best == tcc_tuning_time(t, 0));
     ck_assert_uint_gt(p.refused, 0);
+    ck_assert_uint_gt(p.dear, 0);
     for (size_t i = 0; i < n; i++) {
         ck_assert_ptr_nonnull(strstr(tcc_tuning_schedule(t, i), "schedule fake_product for sm_80\n{\n    tile "));
         ck_assert(!i || tcc_tuning_time(t, i - 1) <= tcc_tuning_time(t, i));
@@ -158,6 +160,40 @@ START_TEST(a_search_goes_on)
     o.dims = others;
     t = tune(&o);
     ck_assert_uint_eq(tcc_tuning_progress(t).known, 0);
+    tcc_tuning_destroy(t);
+}
+END_TEST
+
+/* However short its time, as on a machine that is busy with something else, a search finds a schedule. */
+START_TEST(a_search_out_of_time_has_a_schedule)
+{
+    script s = {.wrong_at = 1};
+    tcc_tune_options o = options_of(&s);
+    o.seconds = 1e-3;
+    tcc_tuning *t = tune(&o);
+    ck_assert_uint_eq(tcc_tuning_count(t), 1);
+    ck_assert_uint_eq(tcc_tuning_progress(t).wrong, 1);
+    tcc_tuning_destroy(t);
+    for (unsigned i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/part%u.jsonl", folder, i);
+        o.shard = i;
+        o.n_shards = 3;
+        t = tune(&o);
+        ck_assert_uint_eq(tcc_tuning_count(t), 1);
+        tcc_tuning_destroy(t);
+    }
+}
+END_TEST
+
+START_TEST(a_search_out_of_time_ends_without_a_right_result)
+{
+    script s = {.always_wrong = true};
+    tcc_tune_options o = options_of(&s);
+    o.seconds = 1e-3;
+    tcc_tuning *t = tune(&o);
+    ck_assert_uint_eq(tcc_tuning_count(t), 0);
+    ck_assert_int_gt(s.n, 0);
+    ck_assert_int_lt(s.n, 20);
     tcc_tuning_destroy(t);
 }
 END_TEST
@@ -504,6 +540,8 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, the_fastest_is_first);
     tcase_add_test(tcase, a_search_goes_on);
+    tcase_add_test(tcase, a_search_out_of_time_has_a_schedule);
+    tcase_add_test(tcase, a_search_out_of_time_ends_without_a_right_result);
     tcase_add_test(tcase, what_ends_a_search_is_not_tried_again);
     tcase_add_test(tcase, a_program_ends_a_search_of_its_own_will);
     tcase_add_test(tcase, what_is_known_is_had_without_a_search);

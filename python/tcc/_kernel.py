@@ -500,8 +500,10 @@ def jit(source: str | os.PathLike[str], *, kernel: str | None = None, defines: M
         file = os.fspath(source)
         with open(file, "rb") as f:
             text = f.read()
-    else:
+    elif isinstance(source, str):
         text = source.encode()
+    else:
+        raise TypeError(f"source is the text of a program or a pathlib.Path, and got {type(source).__name__}")
     for when in (specialize, assemble):
         if when not in _gpu.WHEN:
             raise ArgumentError(f"'{when}' is none of " + ", ".join(f"'{w}'" for w in _gpu.WHEN))

@@ -64,6 +64,13 @@ def bytes_of(argument: Argument, view: View) -> int:
 _MAX_PLANS = 4096  # of a kernel, before all are forgotten
 
 
+def _number(x: Any) -> float:
+    """A scalar as C takes it."""
+    if isinstance(x, (str, bytes, bytearray)):  # whose digits float() would read
+        raise TypeError
+    return float(x)
+
+
 class Signature:
     """A kernel's signature, and the plans of its calls."""
 
@@ -109,7 +116,7 @@ class Signature:
         values: list[Any] = []
         try:
             for is_scalar, x in zip(self.scalars, given):
-                values.append(float(x) if is_scalar else _arrays.read(x))
+                values.append(_number(x) if is_scalar else _arrays.read(x))
         except Unsuitable as why:
             raise ArgumentError(f"{self.name}: '{self.args[len(values)].name}' {why}") from None
         except (TypeError, ValueError):

@@ -96,6 +96,12 @@ class Layer(unittest.TestCase):
         self.assert_error("layer: 'A' is no array: str has neither __dlpack__ nor __cuda_array_interface__ nor a "
                           "buffer", "A", b, bias, alpha)
         self.assert_error("layer: 'alpha' is a scalar, and got list", a, b, bias, [1])
+        self.assert_error("layer: 'alpha' is a scalar, and got str", a, b, bias, "1")
+
+    def test_sources_are_text_or_paths(self):
+        for source in b"kernel", 5, None:
+            with self.assertRaisesRegex(TypeError, f"a pathlib.Path, and got {type(source).__name__}"):
+                tcc.jit(source)
 
     def test_strides_are_checked(self):
         a, b, bias, alpha = self.arguments

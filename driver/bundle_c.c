@@ -282,12 +282,16 @@ static void print_file(writer *w)
                    " * It needs C11 with POSIX threads, and -lpthread and -ldl if these are not in libc.\n"
                    " *\n"
                    " * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */\n"
+                   "#if defined __cplusplus || !defined __STDC_VERSION__ || __STDC_VERSION__ < 201112L\n"
+                   "#error %s.c is C11: compile it as C; %s.h is for C++ as well\n"
+                   "#else\n"
                    "#ifndef _DEFAULT_SOURCE\n"
                    "#define _DEFAULT_SOURCE 1\n"
                    "#endif\n"
                    "#pragma GCC diagnostic ignored \"-Wunused-function\"\n"
+                   "#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n"
                    "#define TCC_API static\n",
-                   w->name, w->name);
+                   w->name, w->name, w->name, w->name);
     tcc_str_puts(&w->out, tcc_runtime_text);
     tcc_str_printf(&w->out, "#include \"%s.h\"\n\n_Alignas(64) static const unsigned char tcc_images[] =\n", w->name);
     print_bytes(&w->out, w->bundle.data, w->bundle.size);
@@ -316,6 +320,7 @@ static void print_file(writer *w)
         print_function(w, i, true);
         print_function(w, i, false);
     }
+    tcc_str_puts(&w->out, "#endif\n");
 }
 
 /* ---- both ------------------------------------------------------------------------------- */

@@ -73,7 +73,7 @@ static uint64_t encode(tcc_scalar elem, double x)
 static void set(tcc_scalar elem, void *data, int64_t i, double x)
 {
     const place p = place_of(elem, i);
-    uint64_t bits = 0, mask = ((UINT64_C(1) << tcc_scalar_bits(elem)) - 1) << p.shift;
+    uint64_t bits = 0, mask = UINT64_MAX >> (64 - tcc_scalar_bits(elem)) << p.shift;
     memcpy(&bits, (char *)data + p.byte, p.n_bytes);
     bits = (bits & ~mask) | encode(elem, x) << p.shift;
     memcpy((char *)data + p.byte, &bits, p.n_bytes);

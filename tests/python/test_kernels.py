@@ -111,6 +111,13 @@ class Layer(unittest.TestCase):
         one = self.layer(np.asfortranarray(a[:1]), b, bias, alpha)  # of one row any stride is right
         np.testing.assert_array_equal(one, self.expected[:1])
 
+    def test_f64(self):
+        copy = tcc.jit("kernel copy(A: f64[M], s: f64) -> (C: f64[M]) { C[m] = A[m] * s; }")
+        a, c = np.array([0.1, -2, 1e300]), np.full(3, np.nan)
+        copy(a, 3, out=c)
+        np.testing.assert_array_equal(c, a * 3)
+        np.testing.assert_array_equal(copy(a, 3), a * 3)
+
     def test_empty_arrays(self):
         a, b, bias, alpha = self.arguments
         self.assertEqual(self.layer(a[:0], b, bias, alpha).shape, (0, N))

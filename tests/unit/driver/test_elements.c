@@ -29,6 +29,11 @@ static const char source[] =
     "    F[m, n] = i8(X[m, n]);\n"
     "    G[m, n] = u8(X[m, n]);\n"
     "    J[m, n] = i32(X[m, n]);\n"
+    "}\n"
+    "kernel doubles(X: f64[M, N], s: f64) -> (Y: f64[M, N], Z: f32[M, N])\n"
+    "{\n"
+    "    Y[m, n] = X[m, n] * s;\n"
+    "    Z[m, n] = f32(X[m, n]);\n"
     "}\n";
 
 enum { M = 2, N = 2, COUNT = M * N };
@@ -162,6 +167,27 @@ START_TEST(every_type_is_written)
 }
 END_TEST
 
+/* 64 bits, and 32, whatever was there before. */
+START_TEST(wide_types_are_written)
+{
+    double in[COUNT] = {0.1, -2, 1e300, 0}, two = 2, out[COUNT];
+    float narrow[COUNT];
+    void *const args[] = {in, &two, out, narrow};
+    for (int by_reference = 0; by_reference < 2; by_reference++) {
+        memset(out, 0x55, sizeof out);
+        memset(narrow, 0x55, sizeof narrow);
+        tcc_status status = by_reference ? tcc_reference_elements(ctx, tcc_module_manifest(mod), "doubles", dims, args,
+                                                                  NULL, 0)
+                                         : tcc_interpret_elements(ctx, mod, "doubles", dims, args, NULL);
+        ck_assert_int_eq(status, TCC_OK);
+        for (int i = 0; i < COUNT; i++) {
+            ck_assert_double_eq(out[i], 2 * in[i]);
+            ck_assert_float_eq(narrow[i], (float)in[i]);
+        }
+    }
+}
+END_TEST
+
 START_TEST(rows_that_are_not_asked_for_stay)
 {
     forget();
@@ -195,7 +221,7 @@ START_TEST(what_cannot_be_is_refused)
     ck_assert_int_eq(interpret((int64_t[]){INT64_MAX / 8, 2}, write_args), TCC_ERR_ARGUMENT);
     ck_assert_str_eq(said, "kernel 'narrow': 'X' has too many elements");
     ck_assert_int_eq(tcc_interpret_elements(ctx, mod, "q", dims, some, NULL), TCC_ERR_ARGUMENT);
-    ck_assert_str_eq(said, "the program has no kernel 'q'; it has 'widen', 'narrow'");
+    ck_assert_str_eq(said, "the program has no kernel 'q'; it has 'widen', 'narrow', 'doubles'");
     ck_assert_int_eq(tcc_interpret_elements(ctx, mod, NULL, dims, some, NULL), TCC_ERR_ARGUMENT);
     ck_assert_str_eq(said, "name the kernel; the program has 'widen', 'narrow'");
     ck_assert_int_eq(tcc_interpret_elements(ctx, NULL, "q", dims, some, NULL), TCC_ERR_ARGUMENT);
@@ -229,6 +255,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, every_type_is_read);
     tcase_add_test(tcase, every_type_is_written);
+    tcase_add_test(tcase, wide_types_are_written);
     tcase_add_test(tcase, rows_that_are_not_asked_for_stay);
     tcase_add_test(tcase, what_cannot_be_is_refused);
     tcase_add_test(tcase, nothing_is_written_where_it_fails);

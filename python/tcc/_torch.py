@@ -55,6 +55,8 @@ def operator(kernel: Kernel, name: str | None) -> Any:
     """The kernel as a custom operator: ``Kernel.torch_op``."""
     import torch
 
+    if not hasattr(torch.library, "custom_op"):
+        raise RuntimeError(f"operators require torch 2.4 or later, and this is {torch.__version__}")
     if name is None:
         digest = hashlib.sha256(repr(kernel.identity).encode()).hexdigest()
         name = f"tcc::{kernel.name}_{digest[:16]}"

@@ -8,9 +8,12 @@ import inspect
 import pathlib
 import pickle
 import pydoc
+import sys
 import tempfile
 import threading
+import types
 import unittest
+import unittest.mock
 
 import numpy as np
 
@@ -110,6 +113,12 @@ class Layer(unittest.TestCase):
                           "row-major copy", at, b, bias, alpha)
         one = self.layer(np.asfortranarray(a[:1]), b, bias, alpha)  # of one row any stride is right
         np.testing.assert_array_equal(one, self.expected[:1])
+
+    def test_operators_require_a_new_torch(self):
+        old = types.SimpleNamespace(library=types.SimpleNamespace(), __version__="1.13.1")
+        with unittest.mock.patch.dict(sys.modules, torch=old):
+            with self.assertRaisesRegex(RuntimeError, "require torch 2.4 or later, and this is 1.13.1"):
+                self.layer.torch_op()
 
     def test_f64(self):
         copy = tcc.jit("kernel copy(A: f64[M], s: f64) -> (C: f64[M]) { C[m] = A[m] * s; }")

@@ -225,6 +225,49 @@ START_TEST(the_head_of_ptx_will_do)
 }
 END_TEST
 
+/* ---- intervals ------------------------------------------------------------------------------ */
+
+enum { TERMS = 64 };
+
+/* The width of the interval of a sum of 64 products, written as `term` of operands of these types. */
+static double width_of(const char *types, const char *term, double value)
+{
+    static double a[TERMS], b[TERMS], c[1], low[1], high[1];
+    char text[256];
+    tcc_module *product;
+    snprintf(text, sizeof text, "kernel p(%s) -> (C: f32[M]) { C[m] = sum(k) %s; }", types, term);
+    const tcc_compile_options o = {.struct_size = sizeof o, .target = "sm_90a", .emit = TCC_EMIT_MANIFEST};
+    ck_assert_int_eq(tcc_compile_with(ctx, text, strlen(text), &o, &product), TCC_OK);
+    for (int i = 0; i < TERMS; i++) {
+        a[i] = 0.34375; /* exact in 8 bits */
+        b[i] = i % 2 ? 1 : -0.5;
+    }
+    double *const args[] = {a, b, c}, *const lows[] = {NULL, NULL, low}, *const highs[] = {NULL, NULL, high};
+    const int64_t extents[] = {1, TERMS};
+    const char *text_of = tcc_module_manifest(product);
+    ck_assert_int_eq(tcc_reference_intervals(ctx, text_of, "p", extents, args, lows, highs, NULL, 0), TCC_OK);
+    tcc_module_destroy(product);
+    ck_assert_double_eq(c[0], value);
+    ck_assert(low[0] < value && value < high[0]);
+    return high[0] - low[0];
+}
+
+/* Tensor cores add products of 8-bit floats with 14 bits: the interval has room for it, and none for one product too
+ * many. Products of what is converted to 16 bits are added in f32. */
+START_TEST(sums_of_8_bit_products_have_wider_intervals)
+{
+    const double value = TERMS / 2 * (0.34375 - 0.171875), product = 0.171875;
+    static const char *const wide[] = {"A: e4m3[M, K], B: e4m3[M, K]", "A: e4m3[M, K], B: e5m2[M, K]"};
+    static const char *const eighths = "A: e4m3[M, K], B: e5m2[M, K]", *const mixed = "A: e4m3[M, K], B: f16[M, K]";
+    for (int i = 0; i < 2; i++) {
+        double width = width_of(wide[i], "A[m, k] * B[m, k]", value);
+        ck_assert(width > 0x1p-13 * TERMS * value && width < 2 * product);
+    }
+    ck_assert(width_of(eighths, "f16(A[m, k]) * f16(B[m, k])", value) < 0x1p-16 * TERMS * value);
+    ck_assert(width_of(mixed, "f16(A[m, k]) * B[m, k]", value) < 0x1p-16 * TERMS * value);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("reference");
@@ -239,6 +282,7 @@ int main(void)
     tcase_add_test(t, the_only_kernel_needs_no_name);
     tcase_add_test(t, the_reference_has_the_parameters_of_its_kernel);
     tcase_add_test(t, the_head_of_ptx_will_do);
+    tcase_add_test(t, sums_of_8_bit_products_have_wider_intervals);
     suite_add_tcase(s, t);
     return suite_exit_status(s);
 }

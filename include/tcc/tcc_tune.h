@@ -36,8 +36,8 @@ typedef struct tcc_tune_options {
     const char *kernel; /* NULL: the only one */
     const int64_t *dims; /* n_dims extents, tcc_kernel_dim_name's order */
     size_t n_dims;
-    /* Approximate duration of the search; 0: 60. Negative: nothing is searched, only the results file is used, and
-     * `measure` may be NULL. */
+    /* Approximate duration of the search, which goes on until one result is right, or eight are wrong; 0: 60. Negative:
+     * nothing is searched, only the results file is used, and `measure` may be NULL. */
     double seconds;
     unsigned threads; /* that compile; 0: one per CPU, at most 16 */
     /* Results are appended to this file, and those in it are not measured again; NULL: tuned.jsonl in the folder that

@@ -50,6 +50,14 @@ static int exponent_of(double v)
     return (int)(bits_of(v) >> WIDE_MANT_BITS & 0x7ff) - WIDE_BIAS;
 }
 
+/* A type's exponents are those of a double, whose bias differs: a number's fields, put into a double's, give it times a
+ * power of two, which is exact for subnormal numbers as well. No branch depends on the number: this is the inner
+ * loop of products. */
+static inline double exp2_of(int e)
+{
+    return with_bits((uint64_t)(e + WIDE_BIAS) << WIDE_MANT_BITS);
+}
+
 /* |v| in steps, which are powers of two, to nearest; from the middle on to the larger one. */
 static double round_away(double v, double step)
 {
@@ -97,7 +105,7 @@ static uint64_t nan_mantissa(const format *f, double v)
     return (TCC_POISON_BITS & ((UINT64_C(1) << 52) - 1)) >> (52 - f->mant_bits);
 }
 
-uint64_t tcc_encode(tcc_cell v, tcc_scalar elem)
+static inline uint64_t encode(tcc_cell v, tcc_scalar elem)
 {
     if (!is_float(elem)) {
         unsigned bits = tcc_scalar_bits(elem);
@@ -118,14 +126,13 @@ uint64_t tcc_encode(tcc_cell v, tcc_scalar elem)
         return (top | nan_mantissa(f, v.f)) << f->shift;
     if (isinf(v.f))
         return (sign | top) << f->shift;
-    if (v.f == 0)
-        return sign << f->shift;
-    int biased = exponent_of(v.f) + f->bias;
-    if (biased < 1) /* subnormal */
-        return (sign | (uint64_t)ldexp(fabs(v.f), f->bias - 1 + f->mant_bits)) << f->shift;
-    uint64_t mant = (bits_of(v.f) & ((UINT64_C(1) << WIDE_MANT_BITS) - 1)) >>
-                    (WIDE_MANT_BITS - f->mant_bits);
-    return (sign | (uint64_t)biased << f->mant_bits | mant) << f->shift;
+    uint64_t rebiased = bits_of(fabs(v.f) * exp2_of(f->bias - WIDE_BIAS)) >> (WIDE_MANT_BITS - f->mant_bits);
+    return (sign | rebiased) << f->shift;
+}
+
+uint64_t tcc_encode(tcc_cell v, tcc_scalar elem)
+{
+    return encode(v, elem);
 }
 
 static inline tcc_cell decode(uint64_t bits, tcc_scalar elem)
@@ -147,20 +154,14 @@ static inline tcc_cell decode(uint64_t bits, tcc_scalar elem)
     uint64_t exp = bits >> f->mant_bits & ((UINT64_C(1) << f->exp_bits) - 1);
     uint64_t sign = bits >> (f->mant_bits + f->exp_bits) & 1;
     bool last = exp == (UINT64_C(1) << f->exp_bits) - 1;
-    double v;
-    if (last && f->has_inf) {
-        v = !mant                                   ? (double)INFINITY
-            : mant == nan_mantissa(f, tcc_poison()) ? tcc_poison()
-                                                    : (double)NAN;
-    } else if (last && mant == (UINT64_C(1) << f->mant_bits) - 1) {
-        v = (double)NAN;
-    } else if (exp == 0) {
-        v = mant ? ldexp((double)mant, 1 - f->bias - f->mant_bits) : 0;
-    } else { /* straight into a double's fields: this is the inner loop of products */
-        v = with_bits((exp - (uint64_t)f->bias + WIDE_BIAS) << WIDE_MANT_BITS |
-                      mant << (WIDE_MANT_BITS - f->mant_bits));
+    if (last && (f->has_inf || mant == (UINT64_C(1) << f->mant_bits) - 1)) {
+        double v = f->has_inf && !mant                                   ? (double)INFINITY
+                   : f->has_inf && mant == nan_mantissa(f, tcc_poison()) ? tcc_poison()
+                                                                         : (double)NAN;
+        return (tcc_cell){.f = sign ? -v : v};
     }
-    return (tcc_cell){.f = sign ? -v : v};
+    uint64_t wide = sign << 63 | exp << WIDE_MANT_BITS | mant << (WIDE_MANT_BITS - f->mant_bits);
+    return (tcc_cell){.f = with_bits(wide) * exp2_of(WIDE_BIAS - f->bias)};
 }
 
 tcc_cell tcc_decode(uint64_t bits, tcc_scalar elem)
@@ -171,8 +172,11 @@ tcc_cell tcc_decode(uint64_t bits, tcc_scalar elem)
 /* ---- memory ---------------------------------------------------------------------------- */
 
 /* Numbers of a type that is known when this is compiled, the inner loop of products: C's own type of this size loads
- * them, in little-endian order, as the GPU. */
-#define DECODE(id, word)                                                                           \
+ * and stores them, in little-endian order, as the GPU. */
+#define WHOLE_BYTES(WITH)                                                                          \
+    WITH(f16, uint16_t) WITH(bf16, uint16_t) WITH(f32, uint32_t) WITH(tf32, uint32_t)              \
+    WITH(i32, uint32_t) WITH(i8, uint8_t) WITH(u8, uint8_t) WITH(e4m3, uint8_t) WITH(e5m2, uint8_t)
+#define FUNCTIONS(id, word)                                                                        \
     static void decode_##id(const uint8_t *bytes, size_t n, tcc_cell *cells, size_t step)          \
     {                                                                                              \
         for (size_t e = 0; e < n; e++) {                                                           \
@@ -180,18 +184,31 @@ tcc_cell tcc_decode(uint64_t bits, tcc_scalar elem)
             memcpy(&bits, bytes + e * sizeof bits, sizeof bits);                                   \
             cells[e * step] = decode(bits, TCC_##id);                                              \
         }                                                                                          \
+    }                                                                                              \
+    static void encode_##id(const tcc_cell *cells, size_t step, size_t n, uint8_t *bytes)          \
+    {                                                                                              \
+        for (size_t e = 0; e < n; e++) {                                                           \
+            word bits = (word)encode(cells[e * step], TCC_##id);                                   \
+            memcpy(bytes + e * sizeof bits, &bits, sizeof bits);                                   \
+        }                                                                                          \
     }
+WHOLE_BYTES(FUNCTIONS)
 
-DECODE(f16, uint16_t)
-DECODE(bf16, uint16_t)
-DECODE(f32, uint32_t)
-DECODE(i32, uint32_t)
-DECODE(i8, uint8_t)
-DECODE(u8, uint8_t)
+static const struct {
+    void (*decode)(const uint8_t *bytes, size_t n, tcc_cell *cells, size_t step);
+    void (*encode)(const tcc_cell *cells, size_t step, size_t n, uint8_t *bytes);
+} functions[TCC_SCALAR_COUNT] = {
+#define ROW(id, word) [TCC_##id] = {decode_##id, encode_##id},
+    WHOLE_BYTES(ROW)
+};
 
-static void decode_any(const uint8_t *bytes, size_t n, tcc_scalar elem, tcc_cell *cells, size_t step)
+void tcc_decode_bytes(const uint8_t *bytes, size_t n, tcc_scalar elem, tcc_cell *cells, size_t step)
 {
     size_t bits = tcc_scalar_bits(elem), size = bits / 8;
+    if (functions[elem].decode) {
+        functions[elem].decode(bytes, n, cells, step);
+        return;
+    }
     for (size_t e = 0; e < n; e++) {
         uint64_t element = 0;
         if (size)
@@ -202,29 +219,16 @@ static void decode_any(const uint8_t *bytes, size_t n, tcc_scalar elem, tcc_cell
     }
 }
 
-void tcc_decode_bytes(const uint8_t *bytes, size_t n, tcc_scalar elem, tcc_cell *cells, size_t step)
-{
-    switch (elem) {
-    case TCC_f16: decode_f16(bytes, n, cells, step); break;
-    case TCC_bf16: decode_bf16(bytes, n, cells, step); break;
-    case TCC_f32: decode_f32(bytes, n, cells, step); break;
-    case TCC_i32: decode_i32(bytes, n, cells, step); break;
-    case TCC_i8: decode_i8(bytes, n, cells, step); break;
-    case TCC_u8: decode_u8(bytes, n, cells, step); break;
-    default: decode_any(bytes, n, elem, cells, step); break;
-    }
-}
-
 void tcc_encode_bytes(const tcc_cell *cells, size_t step, size_t n, tcc_scalar elem, uint8_t *bytes)
 {
     size_t bits = tcc_scalar_bits(elem), size = bits / 8;
+    if (functions[elem].encode) {
+        functions[elem].encode(cells, step, n, bytes);
+        return;
+    }
     for (size_t e = 0; e < n; e++) {
-        uint64_t element = tcc_encode(cells[e * step], elem);
-        if (size == 2)
-            memcpy(bytes + e * 2, &element, 2);
-        else if (size == 4)
-            memcpy(bytes + e * 4, &element, 4);
-        else if (size)
+        uint64_t element = encode(cells[e * step], elem);
+        if (size)
             memcpy(bytes + e * size, &element, size);
         else
             bytes[e * bits / 8] = (uint8_t)((e % 2 ? bytes[e * bits / 8] : 0) | element << e % 2 * bits);

@@ -134,6 +134,33 @@ START_TEST(poison_goes_through_arithmetic_and_memory)
 }
 END_TEST
 
+/* Bit patterns of all kinds: zeros, subnormal numbers, numbers, infinities and NaN, of both signs. */
+START_TEST(elements_of_memory_are_decoded_and_encoded_as_single_ones)
+{
+    enum { N = 64, STEP = 3 };
+    tcc_scalar s = (tcc_scalar)_i;
+    size_t bits = tcc_scalar_bits(s), n = N * bits / 8;
+    uint8_t bytes[N * 8], again[N * 8];
+    tcc_cell cells[N * STEP];
+    for (size_t i = 0; i < n; i++)
+        bytes[i] = (uint8_t)(i * 37 % 5 ? i * i * 29 + i / 8 : 0 - i % 2);
+    tcc_decode_bytes(bytes, N, s, cells, STEP);
+    tcc_encode_bytes(cells, STEP, N, s, again);
+    for (size_t e = 0; e < N && bits >= 4; e++) {
+        uint64_t element = 0, written = 0;
+        memcpy(&element, bytes + e * bits / 8, (bits + 7) / 8);
+        memcpy(&written, again + e * bits / 8, (bits + 7) / 8);
+        if (bits == 4) {
+            element = element >> e % 2 * 4 & 15;
+            written = written >> e % 2 * 4 & 15;
+        }
+        tcc_cell one = tcc_decode(element, s);
+        ck_assert_int_eq(cells[e * STEP].i, one.i);
+        ck_assert_uint_eq(written, tcc_encode(one, s));
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("number");
@@ -146,6 +173,7 @@ int main(void)
     tcase_add_test(t, floats_of_64_bits_are_doubles);
     tcase_add_test(t, integers_survive_encoding);
     tcase_add_test(t, poison_goes_through_arithmetic_and_memory);
+    tcase_add_loop_test(t, elements_of_memory_are_decoded_and_encoded_as_single_ones, 0, TCC_SCALAR_COUNT);
     suite_add_tcase(s, t);
     return suite_exit_status(s);
 }

@@ -7,18 +7,20 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <math.h>
+#include <string.h>
 
 #include "interp/machine.h"
 #include "interp/mma_sync.h"
+#include "interp/tile.h"
 
-enum { MAX_M = 32, MAX_N = 32, MAX_K = 64, WORD_BITS = 32 };
+enum { MAX_M = 32, MAX_N = 32, MAX_K = 64 };
 
-/* Operands as matrices, a[m][k] and b[k][n]. */
+/* Operands as matrices, a[m][k] and b[k][n], and what comes of them. */
 typedef struct product {
     const tcc_mma_sync *mma;
     tcc_scalar types[3]; /* of A, B and the accumulators */
     bool columns[3];     /* in which they were loaded, where it is not known how lanes have them */
-    tcc_cell a[MAX_M][MAX_K], b[MAX_K][MAX_N];
+    tcc_cell a[MAX_M][MAX_K], b[MAX_K][MAX_N], products[MAX_M][MAX_N];
 } product;
 
 /* The positions of A, B or D in lanes. */
@@ -29,40 +31,40 @@ static tcc_held held(const product *p, unsigned matrix)
                                           : tcc_held_openly(of[matrix]);
 }
 
-/* So many bits of a lane's words. */
-static uint64_t bits_of(const tcc_cell *words, unsigned from, unsigned n)
-{
-    unsigned first = from / WORD_BITS * TCC_WARP_LANES;
-    uint64_t low = (uint32_t)words[first].i, high = n > WORD_BITS ? (uint32_t)words[first + TCC_WARP_LANES].i : 0;
-    return (high << WORD_BITS | low) >> from % WORD_BITS & UINT64_MAX >> (64 - n);
-}
-
+/* Puts what each lane has of A or B where it is in the matrix. */
 static void read_operand(const tcc_thread *t, const tcc_inst *in, unsigned operand, product *p)
 {
-    const tcc_cell *words = tcc_cells(t, in->operands[operand]);
     const tcc_fragment *f = &tcc_fragments[operand ? p->mma->of_b : p->mma->of_a];
-    tcc_scalar elem = p->types[operand];
-    unsigned bits = tcc_scalar_bits(elem);
     tcc_held h = held(p, operand);
-    for (unsigned l = 0; l < TCC_WARP_LANES; l++)
-        for (unsigned e = 0; e < tcc_fragment_elements(f, l); e++) {
+    for (unsigned l = 0; l < TCC_WARP_LANES; l++) {
+        uint8_t bytes[TCC_MAX_VEC_BYTES];
+        tcc_cell elements[1 << TCC_FRAGMENT_BITS];
+        unsigned n = tcc_fragment_elements(f, l);
+        tcc_value_to_bytes(t, in->operands[operand], l, bytes);
+        tcc_decode_bytes(bytes, n, p->types[operand], elements, 1);
+        for (unsigned e = 0; e < n; e++) {
             tcc_place at = tcc_held_place(&h, e, l);
-            uint64_t element = bits_of(&words[l], e * bits, bits);
-            *(operand ? &p->b[at.row][at.col] : &p->a[at.row][at.col]) = tcc_decode(element, elem);
+            *(operand ? &p->b[at.row][at.col] : &p->a[at.row][at.col]) = elements[e];
         }
+    }
 }
 
-static tcc_cell sum(const product *p, tcc_place at, tcc_cell c)
+/* Row m of A * B. Products of what is narrower than f64 are exact, so that an fma rounds as a sum does. */
+static void product_row(const product *p, unsigned m, tcc_cell *r)
 {
-    if (p->types[2] == TCC_i32) {
-        for (int64_t k = 0; k < p->mma->k; k++)
-            c.i += p->a[at.row][k].i * p->b[k][at.col].i;
-        return tcc_decode((uint64_t)c.i, TCC_i32);
-    }
-    double s = 0;
-    for (int64_t k = 0; k < p->mma->k; k++)
-        s = fma(p->a[at.row][k].f, p->b[k][at.col].f, s);
-    return (tcc_cell){.f = tcc_round_float(s + c.f, p->types[2])};
+    int64_t n = p->mma->n, k = p->mma->k;
+    memset(r, 0, (size_t)n * sizeof *r);
+    if (p->types[2] != TCC_f64)
+        tcc_add_products(r, p->a[m], p->b[0], n, MAX_N, k, p->types[2] == TCC_i32);
+    for (int64_t x = 0; x < k && p->types[2] == TCC_f64; x++)
+        for (int64_t i = 0; i < n; i++)
+            r[i].f = fma(p->a[m][x].f, p->b[x][i].f, r[i].f);
+}
+
+static tcc_cell sum(const product *p, tcc_cell terms, tcc_cell c)
+{
+    return p->types[2] == TCC_i32 ? tcc_decode((uint64_t)(c.i + terms.i), TCC_i32)
+                                  : (tcc_cell){.f = tcc_round_float(terms.f + c.f, p->types[2])};
 }
 
 static tcc_outcome multiply(tcc_thread *t, const tcc_inst *in)
@@ -76,14 +78,17 @@ static tcc_outcome multiply(tcc_thread *t, const tcc_inst *in)
     p.mma = tcc_mma_sync_of(in->op, p.types);
     read_operand(t, in, 0, &p);
     read_operand(t, in, 1, &p);
+    for (unsigned m = 0; m < p.mma->m; m++)
+        product_row(&p, m, p.products[m]);
     const tcc_cell *c = tcc_cells(t, in->operands[2]);
     tcc_cell *r = tcc_cells(t, in->results[0]);
     const tcc_fragment *d = &tcc_fragments[p.mma->of_d];
     tcc_held h = held(&p, 2);
     for (unsigned l = 0; l < TCC_WARP_LANES; l++)
-        for (unsigned e = 0; e < tcc_fragment_elements(d, l); e++) {
+        for (unsigned e = 0, n = tcc_fragment_elements(d, l); e < n; e++) {
             size_t i = e * TCC_WARP_LANES + l;
-            r[i] = sum(&p, tcc_held_place(&h, e, l), c[i]);
+            tcc_place at = tcc_held_place(&h, e, l);
+            r[i] = sum(&p, p.products[at.row][at.col], c[i]);
         }
     return TCC_NEXT;
 }

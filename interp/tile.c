@@ -254,14 +254,22 @@ tcc_outcome tcc_eval_tile_convert(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
-static void add_row(tcc_cell *r, tcc_cell a, const tcc_cell *b, int64_t n, bool ints)
+/* Each sum in the order of k, and several steps of k before it goes back to memory. */
+void tcc_add_products(tcc_cell *restrict r, const tcc_cell *restrict a, const tcc_cell *restrict b, int64_t n,
+                      int64_t step, int64_t k, bool ints)
 {
-    if (ints)
+    enum { STEPS = 4 };
+    int64_t x = 0;
+    for (; !ints && x + STEPS <= k; x += STEPS, b += STEPS * step)
         for (int64_t j = 0; j < n; j++)
-            r[j].i = (int64_t)((uint64_t)r[j].i + (uint64_t)a.i * (uint64_t)b[j].i);
-    else
+            r[j].f = (((r[j].f + a[x].f * b[j].f) + a[x + 1].f * b[step + j].f) + a[x + 2].f * b[2 * step + j].f) +
+                     a[x + 3].f * b[3 * step + j].f;
+    for (; x < k; x++, b += step)
         for (int64_t j = 0; j < n; j++)
-            r[j].f += a.f * b[j].f;
+            if (ints)
+                r[j].i = (int64_t)((uint64_t)r[j].i + (uint64_t)a[x].i * (uint64_t)b[j].i);
+            else
+                r[j].f += a[x].f * b[j].f;
 }
 
 void tcc_tile_multiply(const tcc_run *run, const tcc_cell *a, const tcc_cell *b, const tcc_cell *c,
@@ -272,8 +280,7 @@ void tcc_tile_multiply(const tcc_run *run, const tcc_cell *a, const tcc_cell *b,
     for (int64_t i = 0; i < m; i++, a += k, r += n) {
         for (int64_t j = 0; j < n; j++)
             r[j] = c ? c[i * n + j] : (tcc_cell){0};
-        for (int64_t x = 0; x < k; x++)
-            add_row(r, a[x], b + x * n, n, ints);
+        tcc_add_products(r, a, b, n, n, k, ints);
         for (int64_t j = 0; ints && j < n; j++)
             r[j].i = tcc_int_wrap(type->elem, r[j].i);
         for (int64_t j = 0; run->machine && !ints && j < n; j++)

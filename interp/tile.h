@@ -37,6 +37,9 @@ void tcc_window_store(const tcc_run *run, const tcc_window *w, const tcc_cell *f
 
 /* What tile.mma or async.mma adds to, its operand c; NULL: to 0. */
 const tcc_cell *tcc_mma_sums(tcc_thread *t, const tcc_inst *in, unsigned c);
+/* r[j] += sum over k of a[k] * b[k * step + j], for n sums. */
+void tcc_add_products(tcc_cell *restrict r, const tcc_cell *restrict a, const tcc_cell *restrict b, int64_t n,
+                      int64_t step, int64_t k, bool ints);
 /* r = c + a * b, m x k and k x n; r may be c, c may be NULL: 0. */
 void tcc_tile_multiply(const tcc_run *run, const tcc_cell *a, const tcc_cell *b, const tcc_cell *c,
                        tcc_cell *r, const int64_t mnk[3], const tcc_type *type);

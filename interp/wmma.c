@@ -18,13 +18,14 @@
 #include <string.h>
 
 #include "interp/machine.h"
+#include "interp/tile.h"
 #include "ir/fragment.h"
 
 enum { SIDE = 16, MAX_K = 32, WORD_BITS = 32 };
 
 /* ---- an instruction -------------------------------------------------------------------- */
 
-/* Operands as matrices: a[m][k], b[n][k]. */
+/* Operands as matrices, a[m][k] and b[k][n], and what comes of them. */
 typedef struct mma {
     const tcc_target *target;
     unsigned wave;
@@ -32,7 +33,7 @@ typedef struct mma {
     tcc_scalar types[2], acc; /* of A and B */
     unsigned acc_bits;        /* of a register, for an accumulator */
     bool high;                /* the accumulators are in the high halves */
-    tcc_cell a[2][SIDE][MAX_K];
+    tcc_cell a[SIDE][MAX_K], b[MAX_K][SIDE], products[SIDE][SIDE];
     tcc_places of_d;
 } mma;
 
@@ -73,17 +74,21 @@ static bool read_operand(tcc_thread *t, const tcc_inst *in, unsigned operand, mm
 {
     uint32_t v = in->operands[operand];
     tcc_scalar elem = p->types[operand];
-    unsigned bits = tcc_scalar_bits(elem), per_word = WORD_BITS / bits;
-    const tcc_fragment *f = tcc_wmma_operand(p->target, bits, p->k, p->wave);
+    const tcc_fragment *f = tcc_wmma_operand(p->target, tcc_scalar_bits(elem), p->k, p->wave);
     if (!is_replicated(t, in, operand, f))
         return false;
     tcc_places places = tcc_fragment_places(f);
-    for (unsigned l = 0; l < p->wave / tcc_fragment_copies(f); l++)
-        for (unsigned e = 0; e < tcc_fragment_elements(f, l); e++) {
+    for (unsigned l = 0; l < p->wave / tcc_fragment_copies(f); l++) {
+        uint8_t bytes[TCC_MAX_VEC_BYTES];
+        tcc_cell elements[1 << TCC_FRAGMENT_BITS];
+        unsigned n = tcc_fragment_elements(f, l);
+        tcc_value_to_bytes(t, v, l, bytes);
+        tcc_decode_bytes(bytes, n, elem, elements, 1);
+        for (unsigned e = 0; e < n; e++) {
             tcc_place at = tcc_place_in(&places, e, l);
-            uint32_t word = word_of(t, v, l, e / per_word) >> e % per_word * bits;
-            p->a[operand][at.row][at.col] = tcc_decode(word & (((uint32_t)1 << bits) - 1), elem);
+            *(operand ? &p->b[at.col][at.row] : &p->a[at.row][at.col]) = elements[e];
         }
+    }
     return true;
 }
 
@@ -91,16 +96,9 @@ static bool read_operand(tcc_thread *t, const tcc_inst *in, unsigned operand, mm
 static tcc_cell sum(const mma *p, unsigned lane, unsigned e, tcc_cell c)
 {
     tcc_place at = tcc_place_in(&p->of_d, e, lane);
-    const tcc_cell *a = p->a[0][at.row], *b = p->a[1][at.col];
-    if (p->acc == TCC_i32) {
-        for (int64_t k = 0; k < p->k; k++)
-            c.i += a[k].i * b[k].i;
-        return tcc_decode((uint64_t)c.i, TCC_i32);
-    }
-    double s = 0;
-    for (int64_t k = 0; k < p->k; k++)
-        s += a[k].f * b[k].f;
-    return (tcc_cell){.f = tcc_round_float(s + c.f, p->acc)};
+    tcc_cell terms = p->products[at.row][at.col];
+    return p->acc == TCC_i32 ? tcc_decode((uint64_t)(c.i + terms.i), TCC_i32)
+                             : (tcc_cell){.f = tcc_round_float(terms.f + c.f, p->acc)};
 }
 
 /* Accumulators of 32 bits, a cell each. */
@@ -146,6 +144,8 @@ tcc_outcome tcc_eval_amdgcn_wmma(tcc_thread *t, const tcc_inst *in)
     for (unsigned o = 0; o < 2; o++)
         if (!read_operand(t, in, o, &p))
             return TCC_FAILED;
+    for (unsigned m = 0; m < SIDE; m++)
+        tcc_add_products(p.products[m], p.a[m], p.b[0], SIDE, SIDE, p.k, p.acc == TCC_i32);
     p.of_d = tcc_fragment_places(tcc_wmma_result(p.target, p.wave));
     if (tcc_scalar_bits(p.acc) == 16)
         multiply_halves(t, in, &p);

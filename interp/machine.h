@@ -119,6 +119,18 @@ bool tcc_smem_read(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t
                    int64_t n);
 bool tcc_smem_write(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address,
                     int64_t n);
+/* Reads of one op at many places: what has been found of one place holds for the next that has the same mark. */
+typedef struct tcc_smem_reads {
+    tcc_cta *cta;
+    const tcc_op *op;
+    const tcc_accessor *by;
+    uint32_t access;
+    bool any; /* some place has been read: its mark before and after that */
+    tcc_mark before, later;
+    bool written, alike; /* of the last part: all of it has been written; by one access */
+} tcc_smem_reads;
+tcc_smem_reads tcc_smem_reads_begin(tcc_cta *c, const tcc_op *op, const tcc_accessor *by);
+bool tcc_smem_read_part(tcc_smem_reads *r, int64_t address, int64_t n);
 /* Whether bytes have been written. Reading others is not an error, since an instruction may read
  * more than it needs; they are poison, and storing poison to global memory is an error. */
 bool tcc_smem_is_written(const tcc_cta *c, int64_t address, int64_t n);

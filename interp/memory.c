@@ -52,22 +52,28 @@ void tcc_accesses_clear(tcc_cluster *k)
     TCC_PUSH(k->x->run->scratch, &k->accesses, (tcc_smem_access){.kind = NONE});
 }
 
+static bool is_multiple(int64_t n, int64_t of)
+{
+    bool power = !(of & (of - 1)); /* nearly always, and a division takes long */
+    return power ? !(n & (of - 1)) : n % of == 0;
+}
+
 uint8_t *tcc_smem_at(tcc_cta *c, const tcc_op *op, int64_t address, int64_t n, int64_t align)
 {
     tcc_exec *x = c->cluster->x;
     int64_t offset = address - TCC_SMEM_BASE, size = c->smem_bytes;
+    if (offset >= 0 && n <= size && offset <= size - n && is_multiple(address, align))
+        return c->smem + offset;
     const char *name = tcc_op_info_get(op->code)->name, *smem = c->cluster->words.smem;
     if (address >= TCC_CLUSTER_WINDOW)
         TCC_WRONG(x, op, "%s: the address is one of the cluster's, and must be one of its own CTA",
                   name);
-    else if (address % align)
+    else if (!is_multiple(address, align))
         TCC_WRONG(x, op, "%s: %s %lld is not a multiple of %lld", name, c->cluster->words.address,
                   (long long)address, (long long)align);
-    else if (offset < 0 || n > size || offset > size - n)
+    else
         TCC_WRONG(x, op, "%s: %lld bytes from byte %lld on are not in the %lld of %s", name,
                   (long long)n, (long long)offset, (long long)size, smem);
-    else
-        return c->smem + offset;
     return NULL;
 }
 
@@ -209,22 +215,37 @@ static bool after_writer(const tcc_cta *c, const tcc_op *op, const tcc_accessor 
     return true;
 }
 
-bool tcc_smem_read(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address, int64_t n)
+tcc_smem_reads tcc_smem_reads_begin(tcc_cta *c, const tcc_op *op, const tcc_accessor *by)
 {
+    return (tcc_smem_reads){
+        .cta = c, .op = op, .by = by, .access = record(c->cluster, op, by, by->async ? ASYNC : ORDINARY)};
+}
+
+bool tcc_smem_read_part(tcc_smem_reads *r, int64_t address, int64_t n)
+{
+    tcc_cta *c = r->cta;
     size_t first = mark_at(c, address), end = mark_at(c, address + n + c->mark_bytes - 1);
-    uint32_t access = record(c->cluster, op, by, by->async ? ASYNC : ORDINARY);
-    tcc_mark before = {0}, later = {0};
+    r->written = r->alike = true;
     for (size_t i = first; i < end; i++) {
         tcc_mark *m = &c->marks[i];
-        if (i == first || !same_mark(*m, before)) {
-            if (!after_writer(c, op, by, i, "reads", access))
+        if (!r->any || !same_mark(*m, r->before)) {
+            if (!after_writer(c, r->op, r->by, i, "reads", r->access))
                 return false;
-            before = later = *m;
-            later.readers = add_reader(c->cluster, by, m->readers, access);
+            r->any = true;
+            r->before = r->later = *m;
+            r->later.readers = add_reader(c->cluster, r->by, m->readers, r->access);
+            r->alike &= i == first;
         }
-        *m = later;
+        r->written &= r->before.write != 0;
+        *m = r->later;
     }
     return true;
+}
+
+bool tcc_smem_read(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address, int64_t n)
+{
+    tcc_smem_reads r = tcc_smem_reads_begin(c, op, by);
+    return tcc_smem_read_part(&r, address, n);
 }
 
 bool tcc_smem_is_written(const tcc_cta *c, int64_t address, int64_t n)

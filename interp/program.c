@@ -69,6 +69,7 @@ static tcc_status decode_op(decoder *d, const tcc_op *op, tcc_inst *in, size_t d
         in->results[i] = number_of(d, &op->results[i]);
     if (d->registers)
         in->wanted_twice = tcc_registers_wanted_twice(d->registers, op);
+    in->passes = tcc_registers_pass(op->code);
     in->is_own = !(info->effects & ~(unsigned)NOT_WAITED_FOR);
     tcc_status status = TCC_OK;
     for (unsigned i = 0; i < op->n_regions && !status; i++)

@@ -13,6 +13,7 @@ typedef struct tcc_inst {
     struct tcc_code *regions;
     uint32_t wanted_twice; /* target level: operands from tcc_registers_wanted_twice */
     bool is_own;           /* no other thread waits for what it does */
+    bool passes;           /* tcc_registers_pass: operands may be what an MMA still accesses */
 } tcc_inst;
 
 typedef struct tcc_code {

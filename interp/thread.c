@@ -109,15 +109,15 @@ void tcc_copy_values(tcc_thread *t, const uint32_t *to, const uint32_t *from, si
 bool tcc_readable(tcc_thread *t, const tcc_inst *in, unsigned operand)
 {
     const tcc_reg *r = &t->regs[in->operands[operand]];
+    if (!r->mma && !r->undefined)
+        return true;
     const char *name = tcc_op_info_get(in->op->code)->name;
     if (r->mma && r->is_a)
         TCC_WRONG(t->x, in->op, "%s reads registers that an MMA may still take its A from", name);
     else if (r->mma)
         TCC_WRONG(t->x, in->op, "%s reads registers that an MMA may still be writing", name);
-    else if (r->undefined)
-        TCC_WRONG(t->x, in->op, "%s reads registers that were never written", name);
     else
-        return true;
+        TCC_WRONG(t->x, in->op, "%s reads registers that were never written", name);
     tcc_note_mma(t, r);
     return false;
 }
@@ -176,7 +176,7 @@ tcc_outcome tcc_thread_step(tcc_thread *t)
     t->steps++;
     t->x->current = t;
     t->x->lane = -1;
-    for (unsigned i = 0; !tcc_registers_pass(in->op->code) && i < in->op->n_operands; i++) {
+    for (unsigned i = 0; !in->passes && i < in->op->n_operands; i++) {
         if (!tcc_readable(t, in, i))
             return TCC_FAILED;
         t->touched[t->x->program->values[in->operands[i]].registers] = t->steps;

@@ -28,11 +28,11 @@ static bool decode(tcc_exec *x, const tcc_op *op, int64_t bits, bool mn_major, t
 typedef struct matrix {
     tcc_scalar elem;
     int64_t k, elem_bytes, per_chunk;
-    double *v;
+    tcc_cell *v; /* f, of integers as well */
     uint32_t *of_tensor, *outside;
 } matrix;
 
-static matrix matrix_of(tcc_scalar elem, double *v, uint32_t *of_tensor, uint32_t *outside)
+static matrix matrix_of(tcc_scalar elem, tcc_cell *v, uint32_t *of_tensor, uint32_t *outside)
 {
     int64_t bytes = tcc_scalar_bits(elem) / 8;
     return (matrix){elem, K_BYTES / bytes, bytes, TCC_CHUNK_BYTES / bytes, v, of_tensor, outside};
@@ -42,31 +42,31 @@ static void note_origin(matrix *o, int64_t mn, int64_t k, uint8_t origin)
 {
     if (origin == TCC_OUTSIDE)
         o->outside[mn] |= UINT32_C(1) << k;
-    else if (origin == TCC_OF_TENSOR && o->v[mn * o->k + k] != 0)
+    else if (origin == TCC_OF_TENSOR && o->v[mn * o->k + k].f != 0)
         o->of_tensor[mn] |= UINT32_C(1) << k;
 }
 
 /* Makes the unwritten numbers of a chunk, `step` apart, poison. */
-static void find_unwritten(tcc_thread *t, const tcc_inst *in, const matrix *o, int64_t address, double *v, int64_t step)
+static void find_unwritten(tcc_thread *t, const tcc_inst *in, const matrix *o, int64_t address, tcc_cell *v,
+                           int64_t step)
 {
     tcc_cta *cta = t->warp->cta;
     for (int64_t e = 0; e < o->per_chunk; e++) {
         int64_t at = address + e * o->elem_bytes;
         if (tcc_smem_is_written(cta, at, o->elem_bytes))
             continue;
-        v[e * step] = tcc_poison();
+        v[e * step].f = tcc_poison();
         tcc_smem_read_unwritten(cta, in->op, t->warp, at);
     }
 }
 
 /* The numbers of a chunk, to `step` apart. */
-static void read_numbers(const matrix *o, const uint8_t *bytes, double *v, int64_t step)
+static void read_numbers(const matrix *o, const uint8_t *bytes, tcc_cell *v, int64_t step)
 {
-    tcc_cell cells[TCC_CHUNK_BYTES];
-    bool is_int = tcc_scalar_classify(o->elem) == TCC_CLASS_INT;
-    tcc_decode_bytes(bytes, (size_t)o->per_chunk, o->elem, cells, 1);
-    for (int64_t e = 0; e < o->per_chunk; e++)
-        v[e * step] = is_int ? (double)cells[e].i : cells[e].f;
+    tcc_decode_bytes(bytes, (size_t)o->per_chunk, o->elem, v, (size_t)step);
+    if (tcc_scalar_classify(o->elem) == TCC_CLASS_INT)
+        for (int64_t e = 0; e < o->per_chunk; e++)
+            v[e * step].f = (double)v[e * step].i;
 }
 
 /* Reads rows `first` … `first + n` along m or n and all of k of an operand. */
@@ -78,7 +78,8 @@ static bool read_operand(tcc_thread *t, const tcc_inst *in, const tcc_descriptor
     by.actor = tcc_actor_mmas(cta, t->id);
     by.clock = t->committed + 1;
     by.async = true;
-    int64_t k = out->k, per_chunk = out->per_chunk;
+    tcc_smem_reads reads = tcc_smem_reads_begin(cta, in->op, &by);
+    int64_t k = out->k, per_chunk = out->per_chunk, step = d->mn_major ? k : 1;
     int64_t rows = d->mn_major ? k : n, chunks = (d->mn_major ? n : k) / per_chunk;
     int64_t first_row = d->mn_major ? 0 : first, first_chunk = d->mn_major ? first / per_chunk : 0;
     for (int64_t r = 0; r < rows; r++)
@@ -86,28 +87,29 @@ static bool read_operand(tcc_thread *t, const tcc_inst *in, const tcc_descriptor
             int64_t address = tcc_descriptor_chunk(d, first_row + r, first_chunk + c);
             const uint8_t *bytes =
                 tcc_smem_at(cta, in->op, address, TCC_CHUNK_BYTES, TCC_CHUNK_BYTES);
-            if (!bytes || !tcc_smem_read(cta, in->op, &by, address, TCC_CHUNK_BYTES))
+            if (!bytes || !tcc_smem_read_part(&reads, address, TCC_CHUNK_BYTES))
                 return false;
-            int64_t step = d->mn_major ? k : 1;
-            double *v = out->v + (d->mn_major ? c * per_chunk * k + r : r * k + c * per_chunk);
+            tcc_cell *v = out->v + (d->mn_major ? c * per_chunk * k + r : r * k + c * per_chunk);
             read_numbers(out, bytes, v, step);
-            if (!tcc_smem_is_written(cta, address, TCC_CHUNK_BYTES))
+            if (!reads.written)
                 find_unwritten(t, in, out, address, v, step);
-            for (int64_t e = 0; e < per_chunk && cta->cluster->any_outside; e++)
-                note_origin(out, d->mn_major ? c * per_chunk + e : r,
-                            d->mn_major ? r : c * per_chunk + e,
-                            tcc_smem_origin(cta, address + e * out->elem_bytes));
+            if (!cta->cluster->any_outside)
+                continue;
+            uint8_t origin = tcc_smem_origin(cta, address);
+            for (int64_t e = 0; e < per_chunk; e++)
+                note_origin(out, d->mn_major ? c * per_chunk + e : r, d->mn_major ? r : c * per_chunk + e,
+                            reads.alike ? origin : tcc_smem_origin(cta, address + e * out->elem_bytes));
         }
     return true;
 }
 
-static double dot(const double *a, const double *b, int64_t k)
+static double dot(const tcc_cell *a, const tcc_cell *b, int64_t k)
 {
     enum { LANES = 4 }; /* independent sums, so that additions need not wait for another */
     double sums[LANES] = {0};
     for (int64_t i = 0; i < k; i += LANES)
         for (int l = 0; l < LANES; l++)
-            sums[l] += a[i + l] * b[i + l];
+            sums[l] += a[i + l].f * b[i + l].f;
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
@@ -218,7 +220,7 @@ static tcc_outcome issue(tcc_thread *t, const tcc_inst *in, const matrix *a)
     int64_t n = tcc_attr_int(attrs, "n", 8);
     bool add = tcc_lane_int(t, in, 3, 0);
     tcc_descriptor db;
-    double v[MAX_N * MAX_K];
+    tcc_cell v[MAX_N * MAX_K];
     uint32_t of_tensor[MAX_N] = {0}, outside[MAX_N] = {0};
     matrix b = matrix_of(tcc_mma_of(in->op)->b, v, of_tensor, outside);
     if (n > MAX_N)
@@ -254,7 +256,7 @@ static bool begin(tcc_thread *t, const tcc_inst *in, unsigned first)
 tcc_outcome tcc_eval_nvvm_wgmma(tcc_thread *t, const tcc_inst *in)
 {
     tcc_descriptor da;
-    double v[WARP_ROWS * MAX_K];
+    tcc_cell v[WARP_ROWS * MAX_K];
     uint32_t of_tensor[WARP_ROWS] = {0}, outside[WARP_ROWS] = {0};
     matrix a = matrix_of(tcc_mma_of(in->op)->a, v, of_tensor, outside);
     int64_t first_row = t->id % TCC_WARPGROUP_WARPS * WARP_ROWS;
@@ -278,13 +280,13 @@ static void unpack_a(const tcc_thread *t, const tcc_inst *in, matrix *a)
         for (unsigned e = 0; e < tcc_fragment_elements(f, l); e++) {
             uint64_t word = (uint64_t)words[e / 2 * TCC_WARP_LANES + l].i;
             tcc_place at = tcc_place_in(&places, e, l);
-            a->v[at.row * a->k + at.col] = tcc_decode(word >> 16 * (e % 2) & 0xffff, a->elem).f;
+            a->v[at.row * a->k + at.col] = tcc_decode(word >> 16 * (e % 2) & 0xffff, a->elem);
         }
 }
 
 tcc_outcome tcc_eval_nvvm_wgmma_a(tcc_thread *t, const tcc_inst *in)
 {
-    double v[WARP_ROWS * MAX_K];
+    tcc_cell v[WARP_ROWS * MAX_K];
     uint32_t none[WARP_ROWS] = {0};
     matrix a = matrix_of(tcc_mma_of(in->op)->a, v, none, none);
     unsigned registers = t->x->program->values[in->operands[1]].registers;

@@ -11,7 +11,8 @@
 typedef struct printer {
     tcc_str *out;
     unsigned flags;
-    tcc_map texts;     /* value -> what follows its % */
+    tcc_map texts;     /* value -> what follows its %, */
+    tcc_map numbers;   /* or of one without a name its number, counted from 1 */
     tcc_intern *names; /* of this function */
     tcc_map taken;     /* name -> suffix of the last value that wanted it, counted from 1 */
     tcc_arena *scratch;
@@ -41,10 +42,10 @@ static const char *unique_name(printer *p, const char *wanted)
 
 static void name_value(printer *p, const tcc_value *v)
 {
-    const char *text = v->name && tcc_is_ident(v->name, strlen(v->name))
-                           ? unique_name(p, v->name)
-                           : tcc_arena_printf(p->scratch, "%u", p->n_numbered++);
-    *tcc_map_at(&p->texts, v) = (void *)(uintptr_t)text;
+    if (v->name && tcc_is_ident(v->name, strlen(v->name)))
+        *tcc_map_at(&p->texts, v) = (void *)(uintptr_t)unique_name(p, v->name);
+    else
+        *tcc_map_at(&p->numbers, v) = (void *)(uintptr_t)++p->n_numbered;
 }
 
 /* In the order of the text. Regions nest as deeply as the IR does: the parser bounds that. */
@@ -87,7 +88,7 @@ static void print_string(tcc_str *out, const char *s)
 void tcc_attr_print(tcc_str *out, const tcc_attr *a)
 {
     switch (a->kind) {
-    case TCC_ATTR_INT: tcc_str_printf(out, "%lld", (long long)a->i); break;
+    case TCC_ATTR_INT: tcc_str_int(out, a->i); break;
     case TCC_ATTR_FLOAT: tcc_str_double(out, a->f); break;
     case TCC_ATTR_STR: print_string(out, a->s); break;
     default:
@@ -116,9 +117,13 @@ static void print_attrs(tcc_str *out, const tcc_attrs *attrs)
 
 static void print_value(printer *p, const tcc_value *v)
 {
-    const char *text = tcc_map_get(&p->texts, v);
+    uintptr_t number = (uintptr_t)tcc_map_get(&p->numbers, v);
+    const char *text = number ? NULL : tcc_map_get(&p->texts, v);
     tcc_str_puts(p->out, "%");
-    tcc_str_puts(p->out, text ? text : "unknown");
+    if (number)
+        tcc_str_int(p->out, (int64_t)number - 1);
+    else
+        tcc_str_puts(p->out, text ? text : "unknown");
 }
 
 static void print_args(printer *p, const tcc_block *b)
@@ -133,8 +138,13 @@ static void print_args(printer *p, const tcc_block *b)
 
 static void print_loc(printer *p, tcc_loc loc)
 {
-    if ((p->flags & TCC_PRINT_LOCS) && loc.line)
-        tcc_str_printf(p->out, " loc(%u:%u)", loc.line, loc.column);
+    if (!(p->flags & TCC_PRINT_LOCS) || !loc.line)
+        return;
+    tcc_str_puts(p->out, " loc(");
+    tcc_str_int(p->out, loc.line);
+    tcc_str_puts(p->out, ":");
+    tcc_str_int(p->out, loc.column);
+    tcc_str_puts(p->out, ")");
 }
 
 /* An op without its regions. */
@@ -167,20 +177,22 @@ static unsigned n_printed_regions(const tcc_op *op)
     return n;
 }
 
-static void print_ops(printer *p, const tcc_block *b, int indent)
+static void print_ops(printer *p, const tcc_block *b, size_t indent)
 {
     for (const tcc_op *op = b->first; op; op = op->next) {
-        tcc_str_printf(p->out, "%*s", indent, "");
+        tcc_str_indent(p->out, indent);
         print_head(p, op);
         for (unsigned r = 0, n = n_printed_regions(op); r < n; r++) {
             tcc_str_puts(p->out, " {\n");
             if (op->regions[r]->n_args) {
-                tcc_str_printf(p->out, "%*s^(", indent, "");
+                tcc_str_indent(p->out, indent);
+                tcc_str_puts(p->out, "^(");
                 print_args(p, op->regions[r]);
                 tcc_str_puts(p->out, "):\n");
             }
             print_ops(p, op->regions[r], indent + 2);
-            tcc_str_printf(p->out, "%*s}", indent, "");
+            tcc_str_indent(p->out, indent);
+            tcc_str_puts(p->out, "}");
         }
         tcc_str_puts(p->out, "\n");
     }
@@ -213,6 +225,7 @@ static void print_named(tcc_str *out, const tcc_func *f, const tcc_op *op, unsig
     printer p = {.out = out,
                  .flags = flags,
                  .texts = TCC_MAP(scratch),
+                 .numbers = TCC_MAP(scratch),
                  .names = tcc_intern_create(scratch),
                  .taken = TCC_MAP(scratch),
                  .scratch = scratch};

@@ -238,13 +238,14 @@ void tcc_type_print(tcc_str *out, const tcc_type *t)
     tcc_str_puts(out, tcc_kind_name(t->kind));
     if (!tcc_type_has_elem(t))
         return;
-    tcc_str_printf(out, "<%s", tcc_scalar_name(t->elem));
+    tcc_str_puts(out, "<");
+    tcc_str_puts(out, tcc_scalar_name(t->elem));
     for (unsigned i = 0; i < t->rank; i++) {
         tcc_str_puts(out, i ? ", " : "[");
         if (t->dims[i].name)
             tcc_str_puts(out, t->dims[i].name);
         else
-            tcc_str_printf(out, "%lld", (long long)t->dims[i].size);
+            tcc_str_int(out, t->dims[i].size);
     }
     tcc_str_puts(out, t->rank ? "]" : "");
     if (t->row_bytes)

@@ -61,6 +61,28 @@ void tcc_str_printf(tcc_str *s, const char *format, ...)
     s->len += n < 0 ? 0 : (size_t)n;
 }
 
+void tcc_str_int(tcc_str *s, int64_t v)
+{
+    enum { MOST_DIGITS = 20 };
+    char text[MOST_DIGITS], *at = text + MOST_DIGITS;
+    uint64_t rest = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    do
+        *--at = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (v < 0)
+        *--at = '-';
+    tcc_str_append(s, at, (size_t)(text + MOST_DIGITS - at));
+}
+
+void tcc_str_indent(tcc_str *s, size_t n)
+{
+    if (!reserve(s, n))
+        return;
+    memset(s->data + s->len, ' ', n);
+    s->len += n;
+    s->data[s->len] = 0;
+}
+
 const char *tcc_str_text(const tcc_str *s)
 {
     return s->data ? s->data : "";

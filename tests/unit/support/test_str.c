@@ -38,6 +38,22 @@ START_TEST(bytes_may_be_zero)
 }
 END_TEST
 
+START_TEST(integers_and_spaces_are_as_printf_has_them)
+{
+    static const int64_t values[] = {0, 7, -1, 10, -10, 1234567890, INT32_MIN, INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        tcc_str s = {0}, expected = {0};
+        tcc_str_indent(&s, i);
+        tcc_str_int(&s, values[i]);
+        tcc_str_printf(&expected, "%*s%lld", (int)i, "", (long long)values[i]);
+        ck_assert_str_eq(tcc_str_text(&s), tcc_str_text(&expected));
+        ck_assert_uint_eq(s.len, expected.len);
+        tcc_str_free(&s);
+        tcc_str_free(&expected);
+    }
+}
+END_TEST
+
 /* Every length around the sizes at which the buffer grows. */
 START_TEST(it_grows_at_any_length)
 {
@@ -107,6 +123,7 @@ int main(void)
     tcase_add_test(tc, an_empty_buffer_reads_as_an_empty_string);
     tcase_add_test(tc, appends_join_in_order);
     tcase_add_test(tc, bytes_may_be_zero);
+    tcase_add_test(tc, integers_and_spaces_are_as_printf_has_them);
     tcase_add_test(tc, it_grows_at_any_length);
     tcase_add_test(tc, take_hands_over_the_text_and_empties);
     tcase_add_test(tc, a_failed_append_sticks_and_keeps_what_was_there);

@@ -9,10 +9,34 @@ static bool is_float(const tcc_type *t)
     return tcc_scalar_classify(t->elem) == TCC_CLASS_FLOAT;
 }
 
-static tcc_cell operand(const tcc_elements *e, int which, size_t i)
+static inline tcc_cell operand(const tcc_elements *e, int which, size_t i)
 {
     return e->a[which][i * e->step[which]];
 }
+
+/* Whether no operand repeats an element, as none does on machines. */
+static bool is_dense(const tcc_elements *e)
+{
+    bool dense = true;
+    for (unsigned k = 0; k < e->op->n_operands; k++)
+        dense &= e->step[k] == 1;
+    return dense;
+}
+
+/* Defines map_ID by its body, which dense rows have for themselves, where loops over them can be of vectors. */
+#define MAP_OF(id)                                                                                 \
+    static inline __attribute__((always_inline)) void map_any_##id(const tcc_elements *e);         \
+    static void map_##id(const tcc_elements *e)                                                    \
+    {                                                                                              \
+        if (is_dense(e)) {                                                                         \
+            tcc_elements dense = *e;                                                               \
+            dense.step[0] = dense.step[1] = dense.step[2] = 1;                                     \
+            map_any_##id(&dense);                                                                  \
+        } else {                                                                                   \
+            map_any_##id(e);                                                                       \
+        }                                                                                          \
+    }                                                                                              \
+    static inline __attribute__((always_inline)) void map_any_##id(const tcc_elements *e)
 
 /* ---- numbers --------------------------------------------------------------------------- */
 
@@ -86,7 +110,7 @@ static int64_t shr_int(int64_t a, int64_t b, tcc_scalar elem)
 /* ---- rows ------------------------------------------------------------------------------ */
 
 #define UNARY(id, float_result, int_result)                                                        \
-    static void map_##id(const tcc_elements *e)                                                    \
+    MAP_OF(id)                                                                                     \
     {                                                                                              \
         if (is_float(e->op->operands[0]->type)) {                                                  \
             for (size_t i = 0; i < e->n; i++) {                                                    \
@@ -102,7 +126,7 @@ static int64_t shr_int(int64_t a, int64_t b, tcc_scalar elem)
     }
 
 #define BINARY(id, float_result, int_result)                                                       \
-    static void map_##id(const tcc_elements *e)                                                    \
+    MAP_OF(id)                                                                                     \
     {                                                                                              \
         if (is_float(e->op->operands[0]->type)) {                                                  \
             for (size_t i = 0; i < e->n; i++) {                                                    \
@@ -127,7 +151,7 @@ static int64_t shr_int(int64_t a, int64_t b, tcc_scalar elem)
     }
 
 #define INT_BINARY(id, result)                                                                     \
-    static void map_##id(const tcc_elements *e)                                                    \
+    MAP_OF(id)                                                                                     \
     {                                                                                              \
         for (size_t i = 0; i < e->n; i++) {                                                        \
             int64_t a = operand(e, 0, i).i, b = operand(e, 1, i).i;                                \
@@ -259,6 +283,11 @@ bool tcc_elementwise(const tcc_elements *e, bool machine)
     maps[e->op->code](e);
     const tcc_type *type = e->op->results[0].type;
     const tcc_scalar elem = type->elem;
+    if (elem == TCC_i32) {
+        for (size_t i = 0; i < e->n; i++)
+            e->r[i].i = (int32_t)e->r[i].i;
+        return true;
+    }
     if (!is_float(type)) {
         for (size_t i = 0; i < e->n; i++)
             e->r[i].i = tcc_int_wrap(elem, e->r[i].i);

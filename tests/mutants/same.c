@@ -26,11 +26,21 @@ enum {
 typedef struct place {
     int64_t tid;
     uint64_t any;                      /* which ones; 0: they are not known */
+    const int64_t *multiples;          /* of parameters: multiples_of */
     const tcc_block *loops[MAX_LOOPS]; /* of the function as it was */
     int64_t index[MAX_LOOPS];
     bool known[MAX_LOOPS]; /* others are any */
     unsigned n_loops;
+    unsigned *asked; /* a bit for each index that a result has depended on, and ASKED_TID; or NULL */
 } place;
+
+enum { ASKED_TID = 1 << MAX_LOOPS };
+
+static void ask(const place *p, unsigned what)
+{
+    if (p->asked)
+        *p->asked |= what;
+}
 
 /* An index of a loop of either function: loops are told apart by how deep they are. */
 static unsigned depth_of(const tcc_block *b)
@@ -96,21 +106,35 @@ static int64_t any_extent(const place *p, uint32_t which)
 }
 
 /* An extent is a multiple of what the function asks of it: [pitch, [DIM], bytes, multiple]. */
-static int64_t any_param(const place *p, const tcc_value *v)
+static int64_t multiple_of(const tcc_func *f, const tcc_attr *recipe)
 {
-    const tcc_func *f = v->block->func;
-    int64_t n = any_extent(p, v->index), multiple = 1;
-    const tcc_attr *recipe = &tcc_attr_list(&f->attrs, "params").list.items[v->index];
+    int64_t multiple = 1;
     tcc_attr conditions = tcc_attr_list(&f->attrs, "requires");
     if (!tcc_attr_is_record(*recipe, "dim", "s"))
-        return any_number(p, v->index);
+        return 0;
     for (size_t i = 0; i < conditions.list.n; i++) {
         const tcc_attr *c = conditions.list.items[i].list.items;
         if (tcc_attr_is_record(conditions.list.items[i], "pitch", "lii") && c[1].list.n == 1 &&
             tcc_attr_equal(&c[1].list.items[0], &recipe->list.items[1]) && c[3].i % c[2].i == 0)
             multiple = c[3].i / c[2].i > multiple ? c[3].i / c[2].i : multiple;
     }
-    return (n + multiple - 1) / multiple * multiple;
+    return multiple;
+}
+
+/* For each parameter what an extent is a multiple of, or 0 for what is none. */
+static int64_t *multiples_of(tcc_arena *arena, const tcc_func *f)
+{
+    tcc_attr params = tcc_attr_list(&f->attrs, "params");
+    int64_t *multiples = TCC_NEW_ARRAY(arena, int64_t, params.list.n);
+    for (size_t i = 0; i < params.list.n; i++)
+        multiples[i] = multiple_of(f, &params.list.items[i]);
+    return multiples;
+}
+
+static int64_t any_param(const place *p, const tcc_value *v)
+{
+    int64_t n = any_extent(p, v->index), multiple = p->multiples[v->index];
+    return multiple ? (n + multiple - 1) / multiple * multiple : any_number(p, v->index);
 }
 
 /* Where in 16 bytes a parameter begins: with any element. */
@@ -127,9 +151,10 @@ static bool eval(const tcc_value *v, const place *p, int64_t *out)
         return true;
     if (!v->def) {
         unsigned depth = v->block->parent ? depth_of(v->block) : 0;
-        if (depth && depth <= p->n_loops && p->known[depth - 1] && !v->index)
+        if (depth && depth <= p->n_loops && p->known[depth - 1] && !v->index) {
+            ask(p, 1u << (depth - 1));
             *out = p->index[depth - 1];
-        else if (p->any)
+        } else if (p->any)
             *out = depth ? any_number(p, v->index + depth * MAX_ARGS) : any_param(p, v);
         else
             return false;
@@ -139,7 +164,10 @@ static bool eval(const tcc_value *v, const place *p, int64_t *out)
     int64_t a, b;
     place first_lane = *p;
     switch (op->code) {
-    case TCC_OP_nvvm_tid: *out = p->tid; return true;
+    case TCC_OP_nvvm_tid:
+        ask(p, ASKED_TID);
+        *out = p->tid;
+        return true;
     case TCC_OP_nvvm_ctaid: *out = any_number(p, UINT32_MAX); return p->any != 0;
     case TCC_OP_nvvm_phase: *out = any_phase(p, op->operands[0]); return p->any != 0;
     case TCC_OP_nvvm_smem_base: *out = SMEM_BASE; return true;
@@ -204,7 +232,8 @@ static bool same_at(const tcc_op *op, const tcc_value *a, const tcc_value *b, co
     return true;
 }
 
-/* Goes through the iterations of the loops from the outermost on. */
+/* Goes through the iterations of the loops from the outermost on; of a loop whose index made no difference in the first
+ * one, that is enough. */
 static bool same_in_loops(const tcc_op *op, const tcc_value *a, const tcc_value *b, place *p,
                           unsigned depth)
 {
@@ -217,7 +246,7 @@ static bool same_in_loops(const tcc_op *op, const tcc_value *a, const tcc_value 
     if (!p->known[depth])
         return same_in_loops(op, a, b, p, depth + 1);
     int64_t iterations = most_iterations(loop);
-    for (int64_t t = 0; t < iterations; t++) {
+    for (int64_t t = 0; t < iterations && (t == 0 || *p->asked >> depth & 1); t++) {
         p->index[depth] = lo + t * step;
         if (!same_in_loops(op, a, b, p, depth + 1))
             return false;
@@ -227,17 +256,18 @@ static bool same_in_loops(const tcc_op *op, const tcc_value *a, const tcc_value 
 
 /* Whether an operand of op, a before and b in the mutant, is the same in all threads and
  * iterations. */
-static bool same_everywhere(const tcc_func *f, const tcc_op *op, const tcc_value *a,
+static bool same_everywhere(const tcc_func *f, const int64_t *multiples, const tcc_op *op, const tcc_value *a,
                             const tcc_value *b)
 {
-    place p = {.n_loops = depth_of(op->block)};
+    unsigned asked = 0;
+    place p = {.n_loops = depth_of(op->block), .multiples = multiples, .asked = &asked};
     if (p.n_loops > MAX_LOOPS)
         return false;
     for (const tcc_block *in = op->block; in->parent; in = in->parent->block)
         if (in->parent->code == TCC_OP_scf_for)
             p.loops[depth_of(in) - 1] = in;
     int64_t threads = tcc_attr_int(&f->attrs, "block", 0);
-    for (p.tid = 0; p.tid < threads; p.tid++)
+    for (p.tid = 0; p.tid < threads && (p.tid == 0 || asked & ASKED_TID); p.tid++)
         if (!same_in_loops(op, a, b, &p, 0))
             return false;
     return true;
@@ -248,6 +278,7 @@ static bool same_everywhere(const tcc_func *f, const tcc_op *op, const tcc_value
 /* Values of the function as it was, and what they have become. */
 typedef struct comparison {
     const site *site;
+    const int64_t *multiples; /* of both functions' parameters */
     tcc_map same;
 } comparison;
 
@@ -298,7 +329,7 @@ static bool are_both_computed(const tcc_value *a, const tcc_value *b)
 static bool same_number(comparison *c, const tcc_op *op, const tcc_value *a, const tcc_value *b)
 {
     if (same_value(c, a, b) ||
-        (a->type->kind == TCC_KIND_scalar && same_everywhere(c->site->f, op, a, b)))
+        (a->type->kind == TCC_KIND_scalar && same_everywhere(c->site->f, c->multiples, op, a, b)))
         return true;
     if (!are_both_computed(a, b))
         return false;
@@ -334,7 +365,7 @@ static tcc_op *next_op(tcc_op *op, const tcc_block *top)
 bool gives_same_numbers(const site *s)
 {
     tcc_arena *arena = tcc_arena_create(NULL);
-    comparison c = {s, TCC_MAP(arena)};
+    comparison c = {s, multiples_of(arena, s->f), TCC_MAP(arena)};
     const tcc_block *was = s->f->body, *is = s->mutant->body;
     pair_blocks(&c, was, is);
     tcc_op *a = next_op(was->first, was), *b = next_op(is->first, is);

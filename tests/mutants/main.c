@@ -12,11 +12,11 @@
 #include "support/str.h"
 #include "tests/mutants/verdicts.h"
 
-enum { MAX_MUTANTS = 1 << 16, TEXT = 240, MAX_OPS = 4096 };
+enum { MAX_OF_SUBJECT = 1 << 12, TEXT = 240, MAX_OPS = 4096 };
 
 typedef struct verdict {
     bool done, by_checker, by_interpreter;
-    unsigned subject, kind, op, way;
+    unsigned number, subject, kind, op, way;
     int reason; /* why it is not wrong, -1: it is */
     char text[TEXT], said[TEXT];
 } verdict;
@@ -32,10 +32,16 @@ typedef struct options {
 
 /* ---- one mutant after the other ---------------------------------------------------------- */
 
+/* What workers share. */
+typedef struct shared {
+    _Atomic unsigned next; /* the first subject that no worker has taken */
+    verdict verdicts[];    /* of each subject MAX_OF_SUBJECT, not all of them done; and one more, which is not */
+} shared;
+
 typedef struct worker {
     const options *options;
-    verdict *verdicts;
-    unsigned me, next; /* which worker; number of the next mutant */
+    shared *shared; /* NULL: a mutant is to be shown */
+    unsigned next;  /* number of the next mutant */
     bench *bench;
     tcc_arena *arena, *kept;
     tcc_func *f; /* to be changed */
@@ -66,7 +72,6 @@ static int reason_of(const site *s)
 /* What is equivalent survives every run: all orders take most of the time, and are for when a reason is new. */
 static void judge(worker *w, verdict *v, const site *s)
 {
-    unsigned number = (unsigned)(v - w->verdicts);
     tcc_str text = {0};
     tcc_op_print(&text, s->op, 0);
     snprintf(v->text, sizeof v->text, "%s", tcc_str_text(&text));
@@ -78,7 +83,7 @@ static void judge(worker *w, verdict *v, const site *s)
     v->by_checker = checker != NULL;
     bool one_order = v->reason >= 0 && !w->options->update;
     const char *interpreter =
-        interpreter_says(w->bench, w->f, one_order ? number % N_ORDERS : 0, one_order ? 1 : N_ORDERS);
+        interpreter_says(w->bench, w->f, one_order ? v->number % N_ORDERS : 0, one_order ? 1 : N_ORDERS);
     if (interpreter)
         snprintf(v->said, sizeof v->said, "%s", interpreter);
     v->by_interpreter = interpreter != NULL;
@@ -113,15 +118,16 @@ static void break_op(worker *w, const subject *s, const kind *k, unsigned op)
         if (a == NOT_HERE)
             continue;
         unsigned number = w->next++;
-        if (number >= MAX_MUTANTS) {
-            fprintf(stderr, "mutants: more than %d\n", MAX_MUTANTS);
+        if (w->next % MAX_OF_SUBJECT == 0) {
+            fprintf(stderr, "mutants: more than %d of '%s'\n", MAX_OF_SUBJECT, s->name);
             exit(2);
         }
         if (w->options->show == (int)number)
             show(w);
-        if (w->options->show < 0 && number % w->options->jobs == w->me) {
+        if (w->shared) {
             const site at = {s, k, w->originals[op]->block->func, w->originals[op], way, w->f};
-            verdict *v = &w->verdicts[number];
+            verdict *v = &w->shared->verdicts[number];
+            v->number = number;
             v->subject = (unsigned)(s - subjects);
             v->kind = (unsigned)(k - kinds);
             v->op = op;
@@ -148,6 +154,7 @@ static void check_drops(const worker *w)
 static void break_subject(worker *w, const subject *s)
 {
     w->bench = bench_open(s);
+    w->next = (unsigned)(s - subjects) * MAX_OF_SUBJECT;
     fresh_copy(w);
     check_drops(w);
     w->kept = w->arena;
@@ -166,12 +173,22 @@ static void break_subject(worker *w, const subject *s)
     bench_close(w->bench);
 }
 
-static void work(const options *o, verdict *verdicts, unsigned me)
+static void work(const options *o, shared *r)
 {
-    worker w = {.options = o, .verdicts = verdicts, .me = me};
-    for (const subject *s = subjects; s < subjects + n_subjects; s++)
-        if (!o->subject || !strcmp(s->name, o->subject))
-            break_subject(&w, s);
+    worker w = {.options = o, .shared = r};
+    for (unsigned i; (i = r->next++) < n_subjects;)
+        if (!o->subject || !strcmp(subjects[i].name, o->subject))
+            break_subject(&w, &subjects[i]);
+}
+
+/* Those that are done come first. */
+static void gather(verdict *verdicts)
+{
+    verdict *to = verdicts;
+    for (const verdict *v = verdicts; v < verdicts + n_subjects * MAX_OF_SUBJECT; v++)
+        if (v->done)
+            *to++ = *v;
+    to->done = false;
 }
 
 /* ---- the tables -------------------------------------------------------------------------- */
@@ -284,9 +301,9 @@ static bool check_document(const options *o, const char *tables)
 
 /* ---- the result -------------------------------------------------------------------------- */
 
-static void print_mutant(const char *what, const verdict *verdicts, const verdict *v)
+static void print_mutant(const char *what, const verdict *v)
 {
-    printf("%s: %d: %s, way %u, in '%s': op %u: %s\n", what, (int)(v - verdicts),
+    printf("%s: %d: %s, way %u, in '%s': op %u: %s\n", what, (int)v->number,
            kinds[v->kind].name, v->way, subjects[v->subject].name, v->op, v->text);
     if (v->reason >= 0)
         printf("    %s\n", reasons[v->reason].name);
@@ -299,11 +316,11 @@ static void print_mutants(const options *o, const verdict *verdicts)
     for (const verdict *v = verdicts; v->done; v++) {
         bool listed = v->reason >= 0;
         if (!is_killed(v) && !listed)
-            print_mutant("FAIL: survived", verdicts, v);
+            print_mutant("FAIL: survived", v);
         else if (is_killed(v) && listed)
-            print_mutant("FAIL: listed as equivalent", verdicts, v);
+            print_mutant("FAIL: listed as equivalent", v);
         else if (o->all)
-            print_mutant(listed ? "equivalent" : "killed", verdicts, v);
+            print_mutant(listed ? "equivalent" : "killed", v);
     }
 }
 
@@ -340,9 +357,9 @@ static int report(const options *o, const verdict *verdicts)
 
 static int run(const options *o)
 {
-    verdict *verdicts = mmap(NULL, MAX_MUTANTS * sizeof *verdicts, PROT_READ | PROT_WRITE,
-                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (verdicts == MAP_FAILED) {
+    size_t bytes = sizeof(shared) + ((size_t)n_subjects * MAX_OF_SUBJECT + 1) * sizeof(verdict);
+    shared *r = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (r == MAP_FAILED) {
         perror("mutants");
         return 2;
     }
@@ -354,7 +371,7 @@ static int run(const options *o)
             return 2;
         }
         if (pid == 0) {
-            work(o, verdicts, me);
+            work(o, r);
             exit(0);
         }
     }
@@ -365,7 +382,8 @@ static int run(const options *o)
         fprintf(stderr, "mutants: a process ended with status %d\n", died);
         return 2;
     }
-    return report(o, verdicts);
+    gather(r->verdicts);
+    return report(o, r->verdicts);
 }
 
 static void usage(void)
@@ -406,7 +424,9 @@ int main(int argc, char **argv)
         return 2;
     }
     if (o.show >= 0) {
-        work(&o, NULL, 0);
+        worker w = {.options = &o};
+        if (o.show / MAX_OF_SUBJECT < (int)n_subjects)
+            break_subject(&w, &subjects[o.show / MAX_OF_SUBJECT]);
         fprintf(stderr, "mutants: there is no mutant %d\n", o.show);
         return 2;
     }

@@ -112,6 +112,29 @@ bool tcc_next_index(int64_t *index, const tcc_dim *extent, size_t rank)
     return false;
 }
 
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How many elements from `index` on, along the tile's last dimension, are inside the tensor as that one is, or outside
+ * as that one; its place, and how far apart theirs are. */
+static int64_t run_of(const tcc_window *w, const int64_t *index, int64_t *place, int64_t *step)
+{
+    *place = place_of(w, index);
+    *step = 0;
+    if (!w->rank || w->begins >= 0 || w->undefined[0] || w->undefined[1])
+        return 1;
+    int64_t d = w->dims[w->rank - 1], left = w->extent[w->rank - 1].size - index[w->rank - 1];
+    if (d < 0)
+        return *place < 0 ? left : 1;
+    int64_t at = w->at[d];
+    for (size_t x = 0; x < w->rank; x++)
+        at += w->dims[x] == d ? index[x] : 0;
+    *step = w->tensor->strides[d];
+    return *place >= 0 ? least(left, w->tensor->extents[d] - at) : at < 0 ? least(left, -at) : left;
+}
+
 tcc_cell tcc_undefined_cell(tcc_scalar elem)
 {
     bool floats = tcc_scalar_classify(elem) == TCC_CLASS_FLOAT;
@@ -120,12 +143,15 @@ tcc_cell tcc_undefined_cell(tcc_scalar elem)
 
 void tcc_window_load(const tcc_window *w, tcc_cell *to)
 {
-    int64_t index[TCC_WINDOW_RANK] = {0};
+    int64_t index[TCC_WINDOW_RANK] = {0}, place, step;
+    const tcc_scalar elem = w->tensor->type->elem;
     do {
-        int64_t place = place_of(w, index);
-        *to++ = place == UNDEFINED ? tcc_undefined_cell(w->tensor->type->elem)
-                : place < 0        ? tcc_decode(0, w->tensor->type->elem)
-                                   : tcc_param_load(w->tensor, place);
+        int64_t n = run_of(w, index, &place, &step);
+        for (int64_t i = 0; i < n; i++)
+            *to++ = place == UNDEFINED ? tcc_undefined_cell(elem)
+                    : place < 0        ? tcc_decode(0, elem)
+                                       : tcc_param_load(w->tensor, place + i * step);
+        index[w->rank ? w->rank - 1 : 0] += n - 1;
     } while (tcc_next_index(index, w->extent, w->rank));
 }
 
@@ -140,12 +166,13 @@ tcc_outcome tcc_eval_tile_load(tcc_thread *t, const tcc_inst *in)
 
 void tcc_window_store(const tcc_run *run, const tcc_window *w, const tcc_cell *from)
 {
-    int64_t index[TCC_WINDOW_RANK] = {0};
+    int64_t index[TCC_WINDOW_RANK] = {0}, place, step;
     do {
-        int64_t place = place_of(w, index);
-        if (place >= 0)
-            tcc_param_store(run, w->tensor, place, *from);
-        from++;
+        int64_t n = run_of(w, index, &place, &step);
+        for (int64_t i = 0; i < n; i++, from++)
+            if (place >= 0)
+                tcc_param_store(run, w->tensor, place + i * step, *from);
+        index[w->rank ? w->rank - 1 : 0] += n - 1;
     } while (tcc_next_index(index, w->extent, w->rank));
 }
 

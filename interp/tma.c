@@ -115,6 +115,15 @@ static void step(const tcc_tensor_map *m, int64_t *in_box)
         in_box[d] = 0;
 }
 
+/* How many elements from one on, along the innermost dimension, are in the tensor as that one is, or outside as that
+ * one. */
+static int64_t run_of(const tcc_bulk_copy *c, const int64_t *in_box, int64_t place)
+{
+    int64_t left = c->map->box[0] - in_box[0], p = c->at[0] + in_box[0];
+    int64_t n = place >= 0 ? c->map->extents[0] - p : p < 0 ? -p : left;
+    return n < left ? n : left;
+}
+
 /* Where in shared memory the e-th is. */
 static int64_t address_of(const tcc_bulk_copy *c, int64_t e)
 {
@@ -122,38 +131,47 @@ static int64_t address_of(const tcc_bulk_copy *c, int64_t e)
     return c->map->swizzle ? address ^ (address >> 3 & (c->map->swizzle - 16)) : address;
 }
 
+/* Sends the element at an address to its place in the tensor. */
+static tcc_outcome send(tcc_exec *x, const tcc_op *op, const tcc_bulk_copy *c, int64_t at, int64_t address)
+{
+    const tcc_tensor_map *m = c->map;
+    uint64_t bits = 0;
+    memcpy(&bits, c->cta->smem + (address - TCC_SMEM_BASE), (size_t)m->elem_bytes); /* little-endian, as the GPU */
+    tcc_cell v = tcc_decode(bits, m->elem);
+    bool floats = tcc_scalar_classify(m->elem) == TCC_CLASS_FLOAT;
+    bool written = tcc_smem_is_written(c->cta, address, m->elem_bytes);
+    if (!written || (floats && tcc_is_poison(v.f))) {
+        TCC_WRONG(x, op, "nvvm.tma.store sends what %s%s, at byte %lld of shared memory",
+                  written ? "comes from " : "was never written", written ? tcc_source_of_poison(c->cta) : "",
+                  (long long)(address - TCC_SMEM_BASE));
+        if (written)
+            tcc_note_unwritten(c->cta);
+        return TCC_FAILED;
+    }
+    tcc_param_store(x->run, m->tensor, at, v);
+    return TCC_NEXT;
+}
+
 /* Moves the box's elements one by one. */
 static tcc_outcome move(tcc_exec *x, const tcc_op *op, const tcc_bulk_copy *c, bool to_shared)
 {
     const tcc_tensor_map *m = c->map;
     int64_t i[TCC_MAP_RANK] = {0}, n = m->box_bytes / m->elem_bytes;
-    for (int64_t e = 0; e < n; e++, step(m, i)) {
-        int64_t at = place_of(c, i), address = address_of(c, e);
+    for (int64_t e = 0, end; e < n; step(m, i)) {
+        int64_t at = place_of(c, i), run = run_of(c, i, at);
         bool inside = at >= 0;
-        if (inside && at >= m->tensor->count)
-            return TCC_WRONG(x, op, "element %lld is not in '%s'", (long long)at, m->tensor->name);
-        uint8_t *byte = c->cta->smem + (address - TCC_SMEM_BASE);
-        uint64_t bits = 0;
-        if (to_shared) {
-            if (inside)
-                bits = tcc_encode(tcc_param_load(m->tensor, at), m->elem);
-            memcpy(byte, &bits, (size_t)m->elem_bytes); /* little-endian, as the GPU */
-        } else if (inside) {
-            memcpy(&bits, byte, (size_t)m->elem_bytes);
-            tcc_cell v = tcc_decode(bits, m->elem);
-            bool floats = tcc_scalar_classify(m->elem) == TCC_CLASS_FLOAT;
-            bool written = tcc_smem_is_written(c->cta, address, m->elem_bytes);
-            if (!written || (floats && tcc_is_poison(v.f))) {
-                TCC_WRONG(x, op, "nvvm.tma.store sends what %s%s, at byte %lld of shared memory",
-                          written ? "comes from " : "was never written",
-                          written ? tcc_source_of_poison(c->cta) : "",
-                          (long long)(address - TCC_SMEM_BASE));
-                if (written)
-                    tcc_note_unwritten(c->cta);
+        for (end = e + run; e < end; e++, at += m->strides[0]) {
+            int64_t address = address_of(c, e);
+            if (inside && at >= m->tensor->count)
+                return TCC_WRONG(x, op, "element %lld is not in '%s'", (long long)at, m->tensor->name);
+            if (to_shared) {
+                uint64_t bits = inside ? tcc_encode(tcc_param_load(m->tensor, at), m->elem) : 0;
+                memcpy(c->cta->smem + (address - TCC_SMEM_BASE), &bits, (size_t)m->elem_bytes);
+            } else if (inside && send(x, op, c, at, address) == TCC_FAILED) {
                 return TCC_FAILED;
             }
-            tcc_param_store(x->run, m->tensor, at, v);
         }
+        i[0] += run - 1;
     }
     return TCC_NEXT;
 }
@@ -166,9 +184,13 @@ static void mark_outside(const tcc_op *op, const tcc_accessor *by, const tcc_bul
     bool inside = true;
     for (int d = 0; d < m->rank; d++)
         inside &= c->at[d] >= 0 && c->at[d] + m->box[d] <= m->extents[d];
-    for (int64_t e = 0; e < n && !inside; e++, step(m, i))
-        if (place_of(c, i) < 0)
-            tcc_smem_set_outside(c->cta, op, by, address_of(c, e), m->elem_bytes);
+    for (int64_t e = 0, end; e < n && !inside; step(m, i)) {
+        int64_t at = place_of(c, i), run = run_of(c, i, at);
+        for (end = e + run; e < end; e++)
+            if (at < 0)
+                tcc_smem_set_outside(c->cta, op, by, address_of(c, e), m->elem_bytes);
+        i[0] += run - 1;
+    }
 }
 
 /* Checks and records what a copy does to its tensor. */

@@ -63,7 +63,7 @@ static bool start_lane(tcc_thread *t, const tcc_inst *in, unsigned lane, copies 
     const tcc_param *p = &t->x->run->params[tcc_operand_int(t, in, 1)];
     int64_t bytes = tcc_attr_int(&in->op->attrs, "bytes", MAX_BYTES), size = tcc_lane_int(t, in, 3, lane);
     int64_t to = tcc_lane_int(t, in, 0, lane), elem_bits = tcc_scalar_bits(p->type->elem);
-    int64_t at = tcc_lane_element(t, in, 2, lane);
+    int64_t at = tcc_lane_element(t, in, 2, lane, tcc_attr_int(&in->op->attrs, "disp", 0));
     tcc_accessor by = tcc_warp_accessor(t, UINT64_C(1) << lane);
     by.actor = tcc_actor_groups(cta, t->id);
     by.clock = (uint32_t)t->warp->copying.groups.len + 1;

@@ -176,8 +176,8 @@ static inline int64_t tcc_operand_int(const tcc_thread *t, const tcc_inst *in, u
 {
     return tcc_lane_int(t, in, operand, (unsigned)__builtin_ctzll(t->mask));
 }
-/* The same, of the number of an element: plus the attribute `disp`; -1 where no tensor can have that many. */
-int64_t tcc_lane_element(const tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned lane);
+/* The same, of the number of an element: plus the op's attribute `disp`; -1 where no tensor can have that many. */
+int64_t tcc_lane_element(const tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned lane, int64_t disp);
 /* Copies n values in parallel, for the lanes of the mask. */
 void tcc_copy_values(tcc_thread *t, const uint32_t *to, const uint32_t *from, size_t n,
                      tcc_lane_mask mask);

@@ -47,10 +47,9 @@ void tcc_thread_restart(tcc_thread *t)
 
 /* ---- registers ------------------------------------------------------------------------- */
 
-int64_t tcc_lane_element(const tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned lane)
+int64_t tcc_lane_element(const tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned lane, int64_t disp)
 {
     int64_t at;
-    int64_t disp = tcc_attr_int(&in->op->attrs, "disp", 0);
     bool wraps = __builtin_add_overflow(tcc_lane_int(t, in, operand, lane), disp, &at);
     return wraps || at < 0 || at > TCC_MAX_ELEMENTS ? -1 : at;
 }

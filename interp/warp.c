@@ -422,32 +422,48 @@ tcc_outcome tcc_eval_nvvm_st_shared_cluster(tcc_thread *t, const tcc_inst *in)
 
 enum { WORD_BYTES = 4, BEHIND = 0x55 /* a tensor: bits that should make no difference */ };
 
+/* What is the same for all lanes of a load or store. */
+typedef struct global_access {
+    const tcc_param *p;
+    int64_t n, bits, align, disp, phase; /* elements of a lane, bits of each; bytes, elements, bytes */
+    bool word; /* an aligned word, of whose elements others than the first may be beyond the tensor's end */
+} global_access;
+
+static global_access access_of(const tcc_thread *t, const tcc_inst *in, uint32_t value)
+{
+    const tcc_attrs *attrs = &in->op->attrs;
+    size_t index = (size_t)tcc_operand_int(t, in, 0);
+    global_access g = {.p = &t->x->run->params[index], .n = (int64_t)count_of(t, value), .phase = phase_of(t, index)};
+    g.bits = tcc_scalar_bits(g.p->type->elem);
+    g.align = tcc_attr_int(attrs, "align", g.bits < 8 ? 1 : g.bits / 8);
+    g.disp = tcc_attr_int(attrs, "disp", 0);
+    g.word = tcc_attr_int(attrs, "over", 0) && g.n * g.bits == WORD_BYTES * 8 && g.align == WORD_BYTES;
+    return g;
+}
+
 /* The first element that a lane accesses; -1, reported, if it must not. Of an aligned word whose first element is in
  * the tensor, the others may be beyond its end: no page ends within a word. */
-static int64_t global_place(tcc_thread *t, const tcc_inst *in, unsigned lane, int64_t n)
+static int64_t global_place(tcc_thread *t, const tcc_inst *in, const global_access *g, unsigned lane)
 {
     tcc_exec *x = t->x;
-    size_t index = (size_t)tcc_operand_int(t, in, 0);
-    const tcc_param *p = &x->run->params[index];
-    const char *name = tcc_op_info_get(in->op->code)->name;
-    int64_t bits = tcc_scalar_bits(p->type->elem);
-    int64_t align = tcc_attr_int(&in->op->attrs, "align", bits < 8 ? 1 : bits / 8);
-    if (tcc_attr_int(&in->op->attrs, "over", 0) && n * bits == WORD_BYTES * 8 && align == WORD_BYTES)
-        n = 1;
-    int64_t at = tcc_lane_element(t, in, 1, lane);
+    const tcc_param *p = g->p;
+    int64_t bits = g->bits, at = tcc_lane_element(t, in, 1, lane, g->disp);
+    int64_t n = g->word ? 1 : g->n;
     bool bytes = at * bits % 8 == 0 && n * bits % 8 == 0;
+    bool aligned = (g->phase + at * bits / 8) % g->align == 0;
     if (bits < 8 && at == p->count - 1) /* the half of its byte that is empty */
         n = 1;
+    if (at >= 0 && n <= p->count && at <= p->count - n && bytes && aligned)
+        return at;
+    const char *name = tcc_op_info_get(in->op->code)->name;
     if (at < 0 || n > p->count || at > p->count - n)
         TCC_WRONG(x, in->op, "%s: elements %lld to %lld are not in '%s', which has %lld", name,
                   (long long)at, (long long)(at + n - 1), p->name, (long long)p->count);
     else if (!bytes)
         TCC_WRONG(x, in->op, "%s: an element of '%s' is not a byte", name, p->name);
-    else if ((phase_of(t, index) + at * bits / 8) % align)
-        TCC_WRONG(x, in->op, "%s: element %lld of '%s' is not aligned to %lld bytes", name,
-                  (long long)at, p->name, (long long)align);
     else
-        return at;
+        TCC_WRONG(x, in->op, "%s: element %lld of '%s' is not aligned to %lld bytes", name,
+                  (long long)at, p->name, (long long)g->align);
     return -1;
 }
 
@@ -475,39 +491,40 @@ tcc_outcome tcc_stores_poison(tcc_thread *t, const tcc_inst *in, const tcc_param
 
 tcc_outcome tcc_eval_nvvm_ld_global(tcc_thread *t, const tcc_inst *in)
 {
-    const tcc_param *p = &t->x->run->params[tcc_operand_int(t, in, 0)];
+    const global_access g = access_of(t, in, in->results[0]);
+    const tcc_param *p = g.p;
+    const tcc_cell outside = tcc_decode(0, p->type->elem), behind = tcc_decode(BEHIND, p->type->elem);
     tcc_cell *r = tcc_cells(t, in->results[0]);
-    int64_t n = (int64_t)count_of(t, in->results[0]);
     for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
-        int64_t at = tcc_lane_int(t, in, 2, l) ? global_place(t, in, l, n) : 0;
-        int64_t there = n < p->count - at ? n : p->count - at;
-        if (at < 0 || (tcc_lane_int(t, in, 2, l) && !touch_global(t, in, p, at, there, false)))
+        bool inside = tcc_lane_int(t, in, 2, l);
+        int64_t at = inside ? global_place(t, in, &g, l) : 0;
+        int64_t there = g.n < p->count - at ? g.n : p->count - at;
+        if (at < 0 || (inside && !touch_global(t, in, p, at, there, false)))
             return TCC_FAILED;
-        for (int64_t e = 0; e < n; e++)
-            r[e * TCC_WARP_LANES + l] = !tcc_lane_int(t, in, 2, l) ? tcc_decode(0, p->type->elem)
-                                        : e < there                ? tcc_param_load(p, at + e)
-                                                                   : tcc_decode(BEHIND, p->type->elem);
+        for (int64_t e = 0; e < g.n; e++)
+            r[e * TCC_WARP_LANES + l] = !inside     ? outside
+                                        : e < there ? tcc_param_load(p, at + e)
+                                                    : behind;
         tcc_reg *reg = &t->regs[in->results[0]];
-        *(tcc_lane_int(t, in, 2, l) ? &reg->of_tensor : &reg->outside) |= UINT64_C(1) << l;
+        *(inside ? &reg->of_tensor : &reg->outside) |= UINT64_C(1) << l;
     }
     return TCC_NEXT;
 }
 
 tcc_outcome tcc_eval_nvvm_st_global(tcc_thread *t, const tcc_inst *in)
 {
-    const tcc_param *p = &t->x->run->params[tcc_operand_int(t, in, 0)];
+    const global_access g = access_of(t, in, in->operands[3]);
     const tcc_cell *a = tcc_cells(t, in->operands[3]);
-    int64_t n = (int64_t)count_of(t, in->operands[3]);
     for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
         if (!tcc_lane_int(t, in, 2, l))
             continue;
-        int64_t at = global_place(t, in, l, n);
-        if (at < 0 || !touch_global(t, in, p, at, n, true))
+        int64_t at = global_place(t, in, &g, l);
+        if (at < 0 || !touch_global(t, in, g.p, at, g.n, true))
             return TCC_FAILED;
         if (is_poison(t, in->operands[3], l))
-            return tcc_stores_poison(t, in, p, at);
-        for (int64_t e = 0; e < n; e++)
-            tcc_param_store(t->x->run, p, at + e, a[e * TCC_WARP_LANES + l]);
+            return tcc_stores_poison(t, in, g.p, at);
+        for (int64_t e = 0; e < g.n; e++)
+            tcc_param_store(t->x->run, g.p, at + e, a[e * TCC_WARP_LANES + l]);
     }
     return TCC_NEXT;
 }

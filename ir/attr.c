@@ -3,10 +3,11 @@
 
 #include "ir/ir.h"
 
+/* Most names differ in the first letter. */
 const tcc_named_attr *tcc_attr_find(const tcc_attrs *attrs, const char *name)
 {
     for (size_t i = 0; i < attrs->len; i++)
-        if (!strcmp(attrs->data[i].name, name))
+        if (*attrs->data[i].name == *name && !strcmp(attrs->data[i].name, name))
             return &attrs->data[i];
     return NULL;
 }

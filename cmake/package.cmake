@@ -27,10 +27,10 @@ function(tcc_add_library target name)
   target_link_libraries(${target} PRIVATE LLVM::C Threads::Threads ${CMAKE_DL_LIBS} m)
 endfunction()
 
-# libtcc.a: all rooms as one object, so that in it, too, nothing but the public functions is seen.
+# libtcc.a: all rooms as one object, the same under every name, so that in it, too, nothing but the public functions is seen.
 function(tcc_add_static_library target name)
   get_property(objects GLOBAL PROPERTY TCC_OBJECTS)
-  set(object ${PROJECT_BINARY_DIR}/${target}.o)
+  set(object ${PROJECT_BINARY_DIR}/libtcc_static.o)
   add_custom_command(OUTPUT ${object}
     COMMAND ${CMAKE_C_COMPILER} "$<$<BOOL:${CMAKE_SYSROOT}>:--sysroot=${CMAKE_SYSROOT}>" -r -nostdlib -o ${object} ${objects}
     COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${object}
@@ -64,20 +64,16 @@ function(tcc_package key suffix)
 
   set(programs)
   foreach(source ${tool_sources})
-    string(REGEX REPLACE ".*/tools/([^/.]+).*" "\\1" tool ${source})
-    if(NOT TARGET ${tool}${key})
-      add_executable(${tool}${key})
-      target_compile_definitions(${tool}${key} PRIVATE TCC_PROGRAM_SUFFIX="${suffix}")
-      target_link_libraries(${tool}${key} PRIVATE tools_shared libtcc${key} Threads::Threads ${CMAKE_DL_LIBS} m)
-      list(APPEND programs ${tool}${key})
-      install(PROGRAMS $<TARGET_FILE:${tool}${key}> TYPE BIN RENAME ${tool}${suffix} ${component})
+    cmake_path(GET source STEM tool)
+    add_executable(${tool}${key} ${source})
+    target_compile_definitions(${tool}${key} PRIVATE TCC_PROGRAM_SUFFIX="${suffix}")
+    if(TARGET tools_${tool})
+      target_link_libraries(${tool}${key} PRIVATE tools_${tool})
     endif()
-    target_sources(${tool}${key} PRIVATE ${source})
+    target_link_libraries(${tool}${key} PRIVATE tools_shared libtcc${key} Threads::Threads ${CMAKE_DL_LIBS} m)
+    list(APPEND programs ${tool}${key})
+    install(PROGRAMS $<TARGET_FILE:${tool}${key}> TYPE BIN RENAME ${tool}${suffix} ${component})
   endforeach()
-  # One runs command lines of another.
-  set(sources ${tool_sources})
-  list(FILTER sources INCLUDE REGEX "/tools/tcc-run/")
-  target_sources(tcc-bench${key} PRIVATE ${sources})
 
   if(key)
     set_target_properties(${libraries} ${programs} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${name}/bin

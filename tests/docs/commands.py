@@ -59,6 +59,15 @@ def run(block, prefix, environment, renumbered=None):
     return None
 
 
+# The release preset's folder is another here, so that nothing of an earlier build is in it, and no later one takes what
+# is not optimised, which compiles in a quarter of the time.
+RELEASE = (
+    ("cmake --preset release", "cmake --preset release -B FOLDER -DCMAKE_C_FLAGS_RELEASE='-O0 -DNDEBUG'"),
+    ("cmake --build --preset release", "cmake --build FOLDER"),
+    ("cmake --install build-release", "cmake --install FOLDER"),
+)
+
+
 def run_in_tree(block, root, prefix):
     """Runs a block's lines; None, or (line of the block, what is wrong)."""
     for i, line in enumerate(block.lines):
@@ -66,6 +75,8 @@ def run_in_tree(block, root, prefix):
         if not command or command == "./dev test":  # which runs this
             continue
         command = re.sub(r"--count=\d+", "--count=2", command)
+        for said, done in RELEASE:
+            command = command.replace(said, done.replace("FOLDER", os.path.abspath("release")))
         print("$", command, flush=True)
         there = root if command.startswith(("./dev ", "cmake ")) else "."
         if subprocess.run(["sh", "-c", command], cwd=there, stdin=subprocess.DEVNULL,

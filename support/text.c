@@ -2,6 +2,7 @@
 #include "support/text.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 size_t tcc_utf8_length(const char *text, size_t n)
 {
@@ -38,8 +39,15 @@ size_t tcc_line_end(const char *p, size_t n)
 
 const char *tcc_line_rest(const char *p, const char *end)
 {
-    while (p < end && *p != '\n' && *p != '\r')
-        p++;
+    enum { PART = 256 }; /* A file may have only one of the two, so that neither is looked for far behind the other. */
+    while (p < end) {
+        size_t n = end - p < PART ? (size_t)(end - p) : PART;
+        const char *feed = memchr(p, '\n', n);
+        const char *carriage_return = memchr(p, '\r', feed ? (size_t)(feed - p) : n);
+        if (feed || carriage_return)
+            return carriage_return ? carriage_return : feed;
+        p += n;
+    }
     return p;
 }
 

@@ -43,6 +43,23 @@ START_TEST(a_line_ends_in_three_ways)
     const char text[] = "ab\rc";
     ck_assert_ptr_eq(tcc_line_rest(text, text + 4), text + 2);
     ck_assert_ptr_eq(tcc_line_rest(text + 3, text + 4), text + 4);
+    ck_assert_ptr_eq(tcc_line_rest(text, text), text);
+}
+END_TEST
+
+START_TEST(long_lines_end_where_they_end)
+{
+    char text[1001];
+    for (size_t at = 0; at < sizeof text; at++) {
+        memset(text, 'x', sizeof text);
+        ck_assert_ptr_eq(tcc_line_rest(text, text + at), text + at);
+        text[at] = at % 2 ? '\n' : '\r';
+        text[sizeof text - 1] = '\n';
+        ck_assert_ptr_eq(tcc_line_rest(text, text + sizeof text), text + at);
+        if (at)
+            text[at - 1] = at % 2 ? '\r' : '\n';
+        ck_assert_ptr_eq(tcc_line_rest(text, text + sizeof text), text + at - !!at);
+    }
 }
 END_TEST
 
@@ -65,6 +82,7 @@ int main(void)
     TCase *t = tcase_create("text");
     tcase_add_test(t, every_character_is_read_back);
     tcase_add_test(t, a_line_ends_in_three_ways);
+    tcase_add_test(t, long_lines_end_where_they_end);
     tcase_add_test(t, characters_have_widths);
     suite_add_tcase(s, t);
     return suite_exit_status(s);

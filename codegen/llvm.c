@@ -90,6 +90,20 @@ static tcc_status create_module(session *s, const tcc_codegen_options *o)
     return TCC_OK;
 }
 
+/* The lowering gives LLVM no invalid module; where assertions are on, LLVM says so. */
+static tcc_status verify(session *s)
+{
+#ifdef NDEBUG
+    (void)s;
+#else
+    char *text;
+    if (LLVMVerifyModule(s->lower.module, LLVMReturnStatusAction, &text))
+        return fail(s, text, LLVMDisposeMessage);
+    LLVMDisposeMessage(text);
+#endif
+    return TCC_OK;
+}
+
 static tcc_status build_module(session *s, const tcc_ir *ir, const tcc_codegen_options *o)
 {
     tcc_lower *l = &s->lower;
@@ -98,11 +112,7 @@ static tcc_status build_module(session *s, const tcc_ir *ir, const tcc_codegen_o
         if (!tcc_func_is_definition(f) && (!o->only || f == o->only) && !tcc_lower_func(l, f))
             return l->diag->status;
     tcc_lower_end(l);
-    char *text;
-    if (LLVMVerifyModule(l->module, LLVMReturnStatusAction, &text))
-        return fail(s, text, LLVMDisposeMessage);
-    LLVMDisposeMessage(text);
-    return TCC_OK;
+    return verify(s);
 }
 
 /* NVPTX: skips the optional passes of LLVM's code generation. Its strength reductions (SLSR, LSR)

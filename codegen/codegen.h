@@ -19,6 +19,7 @@ typedef struct tcc_codegen_options {
     tcc_codegen_output output;
     const tcc_func *only; /* translate only this function; NULL: all */
     int version;          /* of PTX, which all functions of the module have; 0: found out by looking at them */
+    void **machine; /* kept for the next call with this target and version: tcc_codegen_machine_destroy; NULL: is not */
     /* Told how long each phase took; may be NULL. */
     void (*phase)(const char *name, double milliseconds, void *user);
     void *phase_user;
@@ -32,6 +33,7 @@ typedef struct tcc_codegen_options {
  * leaks what LLVM then held. */
 tcc_status tcc_codegen(const tcc_ir *ir, const tcc_codegen_options *options, tcc_diag *diag,
                        char **out, size_t *size);
+void tcc_codegen_machine_destroy(void *machine); /* or NULL */
 
 typedef struct tcc_bytes {
     const void *data;

@@ -59,11 +59,17 @@ static tcc_status fail(session *s, char *text, void (*dispose)(char *))
     return TCC_ERR_INTERNAL;
 }
 
-static tcc_status create_module(session *s, const tcc_codegen_options *o)
+/* The one that is kept from an earlier call, or a new one. */
+static tcc_status find_machine(session *s, const tcc_codegen_options *o)
 {
     tcc_lower *l = &s->lower;
     LLVMTargetRef target;
     char *text;
+    if (o->machine && *o->machine) { /* which is there again when all went well */
+        s->machine = *o->machine;
+        *o->machine = NULL;
+        return TCC_OK;
+    }
     if (LLVMGetTargetFromTriple(l->backend->triple, &target, &text))
         return fail(s, text, LLVMDisposeMessage);
     int version = o->version;
@@ -77,7 +83,12 @@ static tcc_status create_module(session *s, const tcc_codegen_options *o)
     LLVMTargetMachineOptionsSetCodeGenOptLevel(machine, LLVMCodeGenLevelDefault);
     s->machine = LLVMCreateTargetMachineWithOptions(target, l->backend->triple, machine);
     LLVMDisposeTargetMachineOptions(machine);
+    return TCC_OK;
+}
 
+static void create_module(session *s, const tcc_codegen_options *o)
+{
+    tcc_lower *l = &s->lower;
     l->context = LLVMContextCreate();
     LLVMContextSetDiagnosticHandler(l->context, on_diagnostic, s);
     LLVMContextSetDiscardValueNames(l->context, o->output != TCC_CODEGEN_LLVM);
@@ -87,7 +98,6 @@ static tcc_status create_module(session *s, const tcc_codegen_options *o)
     LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(s->machine);
     LLVMSetModuleDataLayout(l->module, layout);
     LLVMDisposeTargetData(layout);
-    return TCC_OK;
 }
 
 /* The lowering gives LLVM no invalid module; where assertions are on, LLVM says so. */
@@ -173,9 +183,11 @@ static tcc_status run(session *s)
 {
     const tcc_codegen_options *o = s->options;
     end_phase(s, o, NULL);
-    tcc_status status = create_module(s, o);
-    if (!status)
+    tcc_status status = find_machine(s, o);
+    if (!status) {
+        create_module(s, o);
         status = build_module(s, s->ir, o);
+    }
     end_phase(s, o, "llvm-build");
     if (status)
         return status;
@@ -213,8 +225,16 @@ static void destroy(session *s)
         LLVMDisposeModule(s->lower.module);
     if (s->lower.context)
         LLVMContextDispose(s->lower.context);
-    if (s->machine)
-        LLVMDisposeTargetMachine(s->machine);
+    if (s->options->machine)
+        *s->options->machine = s->machine;
+    else
+        tcc_codegen_machine_destroy(s->machine);
+}
+
+void tcc_codegen_machine_destroy(void *machine)
+{
+    if (machine)
+        LLVMDisposeTargetMachine(machine);
 }
 
 static tcc_status drop_output(const session *s)

@@ -14,24 +14,53 @@
 #include "support/ptx.h"
 #include "support/threads.h"
 
+typedef struct piece {
+    const tcc_func *func;
+    size_t n_ops;
+    tcc_status status;
+} piece;
+
 /* What the threads share. */
 typedef struct work {
     const tcc_ir *ir;
     tcc_codegen_options options; /* of one function */
-    const tcc_func **funcs;
-    tcc_status *status; /* of each */
+    piece *pieces;               /* functions in their order, as the objects are */
+    piece **order;               /* the longest first: the others fill what it leaves of the threads */
     tcc_bytes *objects;
     size_t n;
     atomic_size_t next;
 } work;
 
-static tcc_status make_object(work *w, size_t i, tcc_diag *diag)
+static int by_length(const void *a, const void *b)
+{
+    size_t n = (*(piece *const *)a)->n_ops, m = (*(piece *const *)b)->n_ops;
+    return (n < m) - (n > m);
+}
+
+static void find_pieces(work *w)
+{
+    piece *p = w->pieces;
+    for (const tcc_func *f = w->ir->first; f; f = f->next) {
+        if (tcc_func_is_definition(f))
+            continue;
+        w->order[p - w->pieces] = p;
+        p->func = f;
+        for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
+            p->n_ops++;
+        p++;
+    }
+    qsort(w->order, w->n, sizeof(piece *), by_length);
+}
+
+static tcc_status make_object(work *w, const piece *p, void **machine, tcc_diag *diag)
 {
     tcc_codegen_options o = w->options;
-    char *object;
-    o.only = w->funcs[i];
-    tcc_status status = tcc_codegen(w->ir, &o, diag, &object, &w->objects[i].size);
-    w->objects[i].data = object;
+    char *data;
+    tcc_bytes *object = &w->objects[p - w->pieces];
+    o.only = p->func;
+    o.machine = machine;
+    tcc_status status = tcc_codegen(w->ir, &o, diag, &data, &object->size);
+    object->data = data;
     return status;
 }
 
@@ -39,17 +68,19 @@ static tcc_status make_object(work *w, size_t i, tcc_diag *diag)
 static void *take_functions(void *arg)
 {
     work *w = arg;
+    void *machine = NULL;
     for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->n;)
-        w->status[i] = make_object(w, i, &(tcc_diag){.file = w->options.file});
+        w->order[i]->status = make_object(w, w->order[i], &machine, &(tcc_diag){.file = w->options.file});
+    tcc_codegen_machine_destroy(machine);
     return NULL;
 }
 
 /* Tells what is wrong in the functions' order: it goes wrong again. */
 static tcc_status check(work *w, tcc_diag *diag)
 {
-    for (size_t i = 0; i < w->n; i++)
-        if (w->status[i]) {
-            tcc_status status = make_object(w, i, diag);
+    for (const piece *p = w->pieces; p < w->pieces + w->n; p++)
+        if (p->status) {
+            tcc_status status = make_object(w, p, NULL, diag);
             if (status)
                 return status;
         }
@@ -98,14 +129,11 @@ static tcc_status make_all(const tcc_ir *ir, const tcc_codegen_options *options,
     *objects = NULL;
     *n = 0;
     tcc_status status = TCC_ERR_MEMORY;
-    w.funcs = calloc(w.n + 1, sizeof *w.funcs);
-    w.status = calloc(w.n + 1, sizeof *w.status);
+    w.pieces = calloc(w.n + 1, sizeof *w.pieces);
+    w.order = calloc(w.n + 1, sizeof *w.order);
     w.objects = calloc(w.n + 1, sizeof *w.objects);
-    if (w.funcs && w.status && w.objects) {
-        size_t i = 0;
-        for (const tcc_func *f = ir->first; f; f = f->next)
-            if (!tcc_func_is_definition(f))
-                w.funcs[i++] = f;
+    if (w.pieces && w.order && w.objects) {
+        find_pieces(&w);
         if (w.n)
             tcc_run_threads(tcc_threads_for(w.n), take_functions, &w);
         status = check(&w, diag);
@@ -118,8 +146,8 @@ static tcc_status make_all(const tcc_ir *ir, const tcc_codegen_options *options,
     } else if (w.objects) {
         tcc_codegen_objects_destroy(w.objects, w.n);
     }
-    free(w.funcs);
-    free(w.status);
+    free(w.pieces);
+    free(w.order);
     if (options->phase)
         options->phase("llvm", tcc_now_ms() - start, options->phase_user);
     return status;

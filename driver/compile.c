@@ -1,6 +1,7 @@
 /* compile: from source text to output, room by room.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@
 #include "passes/pressure.h"
 #include "passes/schedule.h"
 #include "support/clock.h"
+#include "support/threads.h"
 
 /* One compilation on its way. */
 typedef struct job {
@@ -39,7 +41,11 @@ typedef struct job {
     double check_ms;
     tcc_str times;
     tcc_str manifest, schedule; /* being written: memory may run out meanwhile */
-    double total_ms;
+    double start_ms;
+    pthread_t prover;           /* of what code is being made of */
+    bool has_prover;
+    tcc_status proof;
+    double proof_ms;
 } job;
 
 static void add_time(const char *phase, double ms, void *user)
@@ -47,7 +53,6 @@ static void add_time(const char *phase, double ms, void *user)
     job *j = user;
     if (j->o->time_passes)
         tcc_str_printf(&j->times, "%10.3f ms  %s\n", ms, phase);
-    j->total_ms += ms;
 }
 
 static void forward_print(const char *text, void *user)
@@ -97,7 +102,7 @@ static void print_times(job *j)
 {
     if (!j->o->time_passes)
         return;
-    tcc_str_printf(&j->times, "%10.3f ms  total\n", j->total_ms);
+    add_time("total", tcc_now_ms() - j->start_ms, j);
     forward_print(tcc_str_text(&j->times), j);
 }
 
@@ -163,6 +168,33 @@ static tcc_status verify_pipeline(job *j)
     tcc_status status = tcc_protocol_check_all(j->ir, 0, &j->diag);
     add_time("verify-pipeline", tcc_now_ms() - start, j);
     return status;
+}
+
+static void *prove(void *arg)
+{
+    job *j = arg;
+    double start = tcc_now_ms();
+    j->proof = tcc_protocol_check_all(j->ir, 0, &(tcc_diag){0});
+    j->proof_ms = tcc_now_ms() - start;
+    return NULL;
+}
+
+/* Proves what code is to be made of, meanwhile where there is a processor for it: neither has the other wait for its
+ * longest kernel. */
+static tcc_status begin_proof(job *j)
+{
+    j->has_prover = tcc_threads_for(2) > 1 && !pthread_create(&j->prover, NULL, prove, j);
+    return j->has_prover ? TCC_OK : verify_pipeline(j);
+}
+
+/* Code that is not proven is not given out: that goes wrong again, and is reported. */
+static tcc_status end_proof(job *j, tcc_status status)
+{
+    if (!j->has_prover)
+        return status;
+    pthread_join(j->prover, NULL);
+    add_time("verify-pipeline", j->proof_ms, j);
+    return status || !j->proof ? status : tcc_protocol_check_all(j->ir, 0, &j->diag);
 }
 
 /* Keeps each kernel as it is before the passes: their IR no longer shows what the kernel computes. */
@@ -363,11 +395,17 @@ static tcc_status check_options(job *j, const tcc_target *target)
     return TCC_ERR_ARGUMENT;
 }
 
+static bool makes_code(const job *j)
+{
+    return !tcc_emit_is_ir(j->o->emit) && j->o->emit != TCC_EMIT_MANIFEST;
+}
+
 static tcc_status run_job(job *j, const char *source, size_t size)
 {
     const tcc_target *target = tcc_target_named(j->o->target, &j->diag);
     if (!target)
         return TCC_ERR_TARGET;
+    bool is_proven = false;
     tcc_status status = check_options(j, target);
     if (!status && j->o->n_ranges)
         status = tcc_narrow(j->arena, source, size, j->o, &j->diag, &j->wanted);
@@ -379,7 +417,8 @@ static tcc_status run_job(job *j, const char *source, size_t size)
         if (!pipeline)
             return tcc_target_lacks(target, "passes/families.c", &j->diag, (tcc_loc){0, 0});
         status = run_passes(j, pipeline);
-        if (!status && pipeline == tcc_pipeline(target) && j->o->verify_pipeline != TCC_OFF)
+        is_proven = pipeline == tcc_pipeline(target) && j->o->verify_pipeline != TCC_OFF;
+        if (!status && is_proven && !makes_code(j))
             status = verify_pipeline(j);
         add_definitions(j);
     }
@@ -396,7 +435,9 @@ static tcc_status run_job(job *j, const char *source, size_t size)
         tcc_str_printf(&text, "%s\n", j->mod->manifest);
         return set_output(j, &text);
     }
-    return emit_code(j);
+    if (is_proven)
+        status = begin_proof(j);
+    return status ? status : emit_code(j);
 }
 
 /* ---- entry points ------------------------------------------------------------------------- */
@@ -435,10 +476,11 @@ tcc_compile_options tcc_known_compile_options(const tcc_compile_options *given)
 static tcc_status guard(job *j, const char *source, size_t size)
 {
     jmp_buf oom;
-    if (setjmp(oom))
-        return TCC_ERR_MEMORY;
+    volatile tcc_status status = TCC_ERR_MEMORY;
     tcc_arena_set_oom(j->arena, &oom);
-    return run_job(j, source, size);
+    if (!setjmp(oom))
+        status = run_job(j, source, size);
+    return end_proof(j, status);
 }
 
 tcc_status tcc_compile_with(tcc_context *ctx, const char *source, size_t size,
@@ -457,8 +499,8 @@ tcc_status tcc_compile_with(tcc_context *ctx, const char *source, size_t size,
         tcc_arena_destroy(arena);
         return TCC_ERR_MEMORY;
     }
-    *j = (job){
-        .o = &o, .arena = arena, .mod = mod, .diag = tcc_context_diag(ctx, o.file, source, size)};
+    *j = (job){.o = &o, .arena = arena, .mod = mod, .diag = tcc_context_diag(ctx, o.file, source, size),
+               .start_ms = tcc_now_ms()};
     mod->arena = arena;
     mod->emit = o.emit;
     tcc_status status = guard(j, source, size);
@@ -506,7 +548,7 @@ static tcc_status opt(job *j, const char *ir, size_t size, const char *passes, c
         status = verify_pipeline(j);
     if (status)
         return status;
-    if (!tcc_emit_is_ir(j->o->emit) && j->o->emit != TCC_EMIT_MANIFEST)
+    if (makes_code(j))
         return generate(j, tcc_target_of(j->ir)->name, NULL, out, out_size);
     tcc_str text = {0};
     print_text(&text, j->ir);
@@ -529,7 +571,7 @@ tcc_status tcc_opt(tcc_context *ctx, const char *ir, size_t size, const char *pa
         tcc_arena_destroy(arena);
         return TCC_ERR_MEMORY;
     }
-    *j = (job){.o = &o, .arena = arena, .diag = tcc_context_diag(ctx, o.file, ir, size)};
+    *j = (job){.o = &o, .arena = arena, .diag = tcc_context_diag(ctx, o.file, ir, size), .start_ms = tcc_now_ms()};
     size_t out_size = 0;
     tcc_status status = opt(j, ir, size, passes, out, &out_size);
     if (o.output_size)

@@ -1,30 +1,28 @@
 /* compile: from source text to output, room by room.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "checker/checker.h"
-#include "codegen/codegen.h"
 #include "driver/check_passes.h"
 #include "driver/context.h"
 #include "driver/emit.h"
+#include "driver/generate.h"
 #include "driver/manifest.h"
 #include "driver/module.h"
 #include "driver/narrow.h"
+#include "driver/proof.h"
 #include "driver/which_kernel.h"
 #include "frontend/frontend.h"
 #include "ir/signature.h"
 #include "ir/target.h"
 #include "passes/choose_schedule.h"
 #include "passes/passes.h"
-#include "passes/pressure.h"
 #include "passes/schedule.h"
 #include "support/clock.h"
-#include "support/threads.h"
 
 /* One compilation on its way. */
 typedef struct job {
@@ -42,10 +40,7 @@ typedef struct job {
     tcc_str times;
     tcc_str manifest, schedule; /* being written: memory may run out meanwhile */
     double start_ms;
-    pthread_t prover;           /* of what code is being made of */
-    bool has_prover;
-    tcc_status proof;
-    double proof_ms;
+    tcc_proof proof; /* of what code is being made of */
 } job;
 
 static void add_time(const char *phase, double ms, void *user)
@@ -170,31 +165,14 @@ static tcc_status verify_pipeline(job *j)
     return status;
 }
 
-static void *prove(void *arg)
-{
-    job *j = arg;
-    double start = tcc_now_ms();
-    j->proof = tcc_protocol_check_all(j->ir, 0, &(tcc_diag){0});
-    j->proof_ms = tcc_now_ms() - start;
-    return NULL;
-}
-
-/* Proves what code is to be made of, meanwhile where there is a processor for it: neither has the other wait for its
- * longest kernel. */
-static tcc_status begin_proof(job *j)
-{
-    j->has_prover = tcc_threads_for(2) > 1 && !pthread_create(&j->prover, NULL, prove, j);
-    return j->has_prover ? TCC_OK : verify_pipeline(j);
-}
-
-/* Code that is not proven is not given out: that goes wrong again, and is reported. */
+/* Code that is not proven is not given out. */
 static tcc_status end_proof(job *j, tcc_status status)
 {
-    if (!j->has_prover)
-        return status;
-    pthread_join(j->prover, NULL);
-    add_time("verify-pipeline", j->proof_ms, j);
-    return status || !j->proof ? status : tcc_protocol_check_all(j->ir, 0, &j->diag);
+    bool runs = j->proof.runs;
+    tcc_status proven = tcc_proof_end(&j->proof, &j->diag);
+    if (runs)
+        add_time("verify-pipeline", j->proof.ms, j);
+    return status ? status : proven;
 }
 
 /* Keeps each kernel as it is before the passes: their IR no longer shows what the kernel computes. */
@@ -260,83 +238,11 @@ static tcc_status print_ir(job *j)
     return set_output(j, &text);
 }
 
-static tcc_codegen_options codegen_options(job *j, const char *target)
+/* manifest: that a code object carries; NULL: none */
+static tcc_status generate(job *j, const char *target, const char *manifest, char **out, size_t *size)
 {
-    static const tcc_codegen_output outputs[TCC_EMIT_COUNT] = {
-        [TCC_EMIT_LLVM] = TCC_CODEGEN_LLVM, [TCC_EMIT_PTX] = TCC_CODEGEN_ASM,
-        [TCC_EMIT_CUBIN] = TCC_CODEGEN_ASM, [TCC_EMIT_ASM] = TCC_CODEGEN_ASM,
-        [TCC_EMIT_OBJ] = TCC_CODEGEN_OBJ,   [TCC_EMIT_HSACO] = TCC_CODEGEN_OBJ,
-        [TCC_EMIT_SASS] = TCC_CODEGEN_ASM};
-    bool has_lines = j->o->line_tables == TCC_DEFAULT ? j->o->emit != TCC_EMIT_HSACO
-                                                      : j->o->line_tables == TCC_ON;
-    return (tcc_codegen_options){.target = target,
-                                 .file = has_lines ? j->diag.file : NULL,
-                                 .output = outputs[j->o->emit],
-                                 .phase = add_time,
-                                 .phase_user = j};
-}
-
-static tcc_status assemble(job *j, const char *target, const char *ptx, size_t ptx_size, void **out,
-                           size_t *size)
-{
-    double start = tcc_now_ms();
-    tcc_status status =
-        tcc_ptxas(ptx, ptx_size, &(tcc_ptxas_options){target, j->o->ptxas}, &j->diag, out, size);
-    add_time("ptxas", tcc_now_ms() - start, j);
-    return status;
-}
-
-/* Puts a cubin's listing in its place. */
-static tcc_status disassemble(job *j, char **out, size_t *size)
-{
-    double start = tcc_now_ms();
-    char *cubin = *out;
-    tcc_status status =
-        tcc_sass(cubin, *size, &(tcc_sass_options){j->o->nvdisasm, j->o->ptxas}, &j->diag, out, size);
-    free(cubin);
-    add_time("nvdisasm", tcc_now_ms() - start, j);
-    return status;
-}
-
-static tcc_status make_code_object(job *j, const char *target, const char *manifest, char **out,
-                                   size_t *size)
-{
-    tcc_codegen_options o = codegen_options(j, target);
-    tcc_bytes *objects;
-    size_t n;
-    void *code = NULL;
-    tcc_status status = tcc_codegen_objects(j->ir, &o, &j->diag, &objects, &n);
-    if (status)
-        return status;
-    double start = tcc_now_ms();
-    status = tcc_amdgcn_link(objects, n, manifest, &j->diag, &code, size);
-    add_time("link", tcc_now_ms() - start, j);
-    tcc_codegen_objects_destroy(objects, n);
-    *out = code;
-    return status;
-}
-
-/* Makes code of the job's module: *out is malloc'ed. A code object carries the manifest, when it is
- * not NULL. */
-static tcc_status generate(job *j, const char *target, const char *manifest, char **out,
-                           size_t *size)
-{
-    if (j->o->emit == TCC_EMIT_HSACO)
-        return make_code_object(j, target, manifest, out, size);
-    tcc_codegen_options o = codegen_options(j, target);
-    bool is_ptx = o.output == TCC_CODEGEN_ASM && tcc_target_vendor(tcc_target_find(target)) == TCC_VENDOR_NVIDIA;
-    tcc_status status = (is_ptx ? tcc_codegen_ptx : tcc_codegen)(j->ir, &o, &j->diag, out, size);
-    if (!status && j->o->emit == TCC_EMIT_PTX) /* else ptxas says what spills */
-        tcc_pressure_warn(j->ir, &j->diag);
-    bool is_listed = j->o->emit == TCC_EMIT_SASS;
-    if (status || (j->o->emit != TCC_EMIT_CUBIN && !is_listed))
-        return status;
-    char *ptx = *out;
-    void *cubin = NULL;
-    status = assemble(j, target, ptx, *size, &cubin, size);
-    free(ptx);
-    *out = cubin;
-    return is_listed && !status ? disassemble(j, out, size) : status;
+    const tcc_generation g = {j->o, j->ir, target, manifest, &j->diag, add_time, j};
+    return tcc_generate(&g, out, size);
 }
 
 /* Assembly carries the manifest in front. */
@@ -435,8 +341,8 @@ static tcc_status run_job(job *j, const char *source, size_t size)
         tcc_str_printf(&text, "%s\n", j->mod->manifest);
         return set_output(j, &text);
     }
-    if (is_proven)
-        status = begin_proof(j);
+    if (is_proven && !tcc_proof_begin(&j->proof, j->ir))
+        status = verify_pipeline(j);
     return status ? status : emit_code(j);
 }
 

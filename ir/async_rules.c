@@ -39,7 +39,7 @@ static void check_ring(verifier *v, const tcc_op *op)
     }
     if (op->n_operands && tcc_is_of_turns(op))
         ERROR(v, op, "has buffers, but is for taking turns");
-    bool bytes = !strcmp(tcc_attr_str(&op->attrs, "completion", ""), "bytes");
+    bool bytes = tcc_attr_is(&op->attrs, "completion", "bytes");
     if (tcc_attr_find(&op->attrs, "cluster") && !bytes && !tcc_is_of_words(op))
         ERROR(v, op, "is of a cluster, but does not count bytes and has no words");
     int64_t ctas = tcc_attr_int(&op->attrs, "cluster", 1), rows = tcc_attr_int(&op->attrs, "rows", ctas);
@@ -91,7 +91,7 @@ static void check_commit(verifier *v, const tcc_op *op)
 {
     const tcc_op *ring = def_of(TCC_VIEW(async_commit, op)->ring, TCC_OP_async_ring);
     check_wait(v, op);
-    bool bytes = ring && !strcmp(tcc_attr_str(&ring->attrs, "completion", ""), "bytes");
+    bool bytes = ring && tcc_attr_is(&ring->attrs, "completion", "bytes");
     if (ring && bytes != (tcc_attr_find(&op->attrs, "bytes") != NULL))
         ERROR(v, op, bytes ? "its ring counts bytes: wants 'bytes'" : "its ring counts no bytes");
 }
@@ -118,7 +118,7 @@ static void check_copy(verifier *v, const tcc_op *op)
     tcc_peers peers = tcc_peers_of(op);
     const tcc_op *ring = def_of(o->ring, TCC_OP_async_ring);
     tcc_fillers fillers = ring ? tcc_fillers_of(ring) : (tcc_fillers){0};
-    if (peers.n > 1 && strcmp(tcc_attr_str(&op->attrs, "copy", ""), "tma"))
+    if (peers.n > 1 && !tcc_attr_is(&op->attrs, "copy", "tma"))
         ERROR(v, op, "copies to several CTAs, but not by the copy engine");
     else if (peers.n > 1 && ring && !tcc_fillers_have(&fillers, peers))
         ERROR(v, op, "is to %lld CTAs at places %lld apart, which do not fill its ring", (long long)peers.n,

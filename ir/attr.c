@@ -85,6 +85,12 @@ const char *tcc_attr_str(const tcc_attrs *attrs, const char *name, const char *o
     return a && a->value.kind == TCC_ATTR_STR ? a->value.s : otherwise;
 }
 
+bool tcc_attr_is(const tcc_attrs *attrs, const char *name, const char *s)
+{
+    const char *value = tcc_attr_str(attrs, name, NULL);
+    return value && !strcmp(value, s);
+}
+
 bool tcc_attr_scalar(const tcc_attrs *attrs, const char *name, tcc_scalar *out)
 {
     const char *word = tcc_attr_str(attrs, name, "");

@@ -166,6 +166,8 @@ void tcc_attr_set_strs(tcc_ir *ir, tcc_attrs *attrs, const char *name, size_t n,
 /* The value, or `otherwise` when the attribute is absent or of another kind. */
 int64_t tcc_attr_int(const tcc_attrs *attrs, const char *name, int64_t otherwise);
 const char *tcc_attr_str(const tcc_attrs *attrs, const char *name, const char *otherwise);
+/* Whether the value is this string. */
+bool tcc_attr_is(const tcc_attrs *attrs, const char *name, const char *s);
 /* The element type that a string names; false, and *out as it was, where it names none. */
 bool tcc_attr_scalar(const tcc_attrs *attrs, const char *name, tcc_scalar *out);
 /* The list, empty when absent. */

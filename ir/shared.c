@@ -67,22 +67,17 @@ int64_t tcc_ring_bytes(int64_t stages)
 
 bool tcc_is_of_turns(const tcc_op *ring)
 {
-    return !strcmp(tcc_attr_str(&ring->attrs, "completion", ""), "turns");
-}
-
-static bool is_completed_by(const tcc_op *ring, const char *completion)
-{
-    return !strcmp(tcc_attr_str(&ring->attrs, "completion", ""), completion);
+    return tcc_attr_is(&ring->attrs, "completion", "turns");
 }
 
 bool tcc_is_of_groups(const tcc_op *ring)
 {
-    return is_completed_by(ring, "group");
+    return tcc_attr_is(&ring->attrs, "completion", "group");
 }
 
 bool tcc_has_mbarriers(const tcc_op *ring)
 {
-    return !is_completed_by(ring, "barrier") && !tcc_is_of_groups(ring);
+    return !tcc_attr_is(&ring->attrs, "completion", "barrier") && !tcc_is_of_groups(ring);
 }
 
 static bool reads_word(const tcc_op *op)

@@ -20,7 +20,7 @@ bool tcc_func_is_definition(const tcc_func *f)
 const tcc_func *tcc_func_definition(const tcc_ir *ir, const char *kernel)
 {
     for (const tcc_func *f = ir->first; f; f = f->next)
-        if (!strcmp(tcc_attr_str(&f->attrs, "defines", ""), kernel))
+        if (tcc_attr_is(&f->attrs, "defines", kernel))
             return f;
     return NULL;
 }

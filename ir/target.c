@@ -208,7 +208,7 @@ const tcc_target *tcc_target_of(const tcc_ir *ir)
 const tcc_target *tcc_func_target(const tcc_func *f)
 {
     const tcc_target *target = tcc_target_of(f->ir);
-    bool plain = target && target->plain && !strcmp(tcc_attr_str(&f->attrs, "target", ""), target->plain);
+    bool plain = target && target->plain && tcc_attr_is(&f->attrs, "target", target->plain);
     return plain ? tcc_target_find(target->plain) : target;
 }
 
@@ -354,7 +354,7 @@ tcc_fragment_id tcc_mma_sync_accessed(const tcc_op *op, tcc_scalar *elem)
     *elem = op->operands[!loads]->type->elem;
     if (loads && !tcc_attr_scalar(&op->attrs, "elem", elem))
         return TCC_FRAGMENT_COUNT;
-    bool is_a = !strcmp(tcc_attr_str(&op->attrs, "of", ""), "a");
+    bool is_a = tcc_attr_is(&op->attrs, "of", "a");
     tcc_hold_as as = !loads ? TCC_AS_SUM : is_a ? TCC_AS_A : TCC_AS_B;
     return tcc_mma_sync_held(tcc_func_target(op->block->func), TCC_INSTR_MMA, block_of(op), as, tcc_scalar_bits(*elem));
 }
@@ -362,7 +362,7 @@ tcc_fragment_id tcc_mma_sync_accessed(const tcc_op *op, tcc_scalar *elem)
 void tcc_mma_sync_lines(const tcc_op *op, tcc_fragment_id fragment, unsigned *lines, unsigned *elems)
 {
     const tcc_fragment *f = &tcc_fragments[fragment];
-    bool columns = !strcmp(tcc_attr_str(&op->attrs, "layout", ""), "col");
+    bool columns = tcc_attr_is(&op->attrs, "layout", "col");
     *lines = columns ? f->cols : f->rows;
     *elems = columns ? f->rows : f->cols;
 }

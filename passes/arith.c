@@ -107,8 +107,7 @@ bool tcc_is_multiple(const tcc_value *v, int64_t by, const tcc_dim *known)
     tcc_value *const *o = v->def->operands;
     switch (v->def->code) {
     case TCC_OP_tensor_dim:
-        return known && known->name &&
-               !strcmp(tcc_attr_str(&v->def->attrs, "name", ""), known->name);
+        return known && known->name && tcc_attr_is(&v->def->attrs, "name", known->name);
     case TCC_OP_arith_mul: return tcc_is_multiple(o[0], by, known) || tcc_is_multiple(o[1], by, known);
     case TCC_OP_arith_sub:
         if (is_rest(o[1], o[0], by))
@@ -175,8 +174,7 @@ bool tcc_is_below(const tcc_value *at, tcc_dim d)
     const tcc_value *by = at->def->operands[1];
     if (tcc_value_is_int(by, &number))
         return !d.name && number <= d.size;
-    return d.name && by->def && by->def->code == TCC_OP_tensor_dim &&
-           !strcmp(tcc_attr_str(&by->def->attrs, "name", ""), d.name);
+    return d.name && by->def && by->def->code == TCC_OP_tensor_dim && tcc_attr_is(&by->def->attrs, "name", d.name);
 }
 
 tcc_value *tcc_build_extent(tcc_builder *b, tcc_dim d)

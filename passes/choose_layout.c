@@ -293,7 +293,7 @@ static bool copies_elements(const tcc_func *f)
 {
     bool any = false;
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
-        any |= op->code == TCC_OP_tile_load && !strcmp(tcc_attr_str(&op->attrs, "copy", ""), "predicated");
+        any |= op->code == TCC_OP_tile_load && tcc_attr_is(&op->attrs, "copy", "predicated");
     return any;
 }
 

@@ -40,11 +40,6 @@ enum { LEAST_STRIPS = TCC_KEY_strips_min /* and as many by default */ };
 
 /* ---- strips ------------------------------------------------------------------------------ */
 
-static bool is_in_words(const tcc_op *store)
-{
-    return !strcmp(tcc_attr_str(&store->attrs, "copy", ""), "words");
-}
-
 static void publish(tcc_chunks *e)
 {
     tcc_op *op = TCC_EMIT_V(&e->b, async_publish, NULL);
@@ -85,7 +80,7 @@ static void send(tcc_chunks *e)
         *col = tcc_arith_add(&e->b, *col, e->begin * e->cols);
         tcc_op *r = tcc_op_create(&e->b, TCC_OP_async_send, op->n_operands, operands, 0, NULL);
         tcc_attr_set(e->ir, &r->attrs, "dims", dims, (tcc_loc){0, 0});
-        if (is_in_words(op))
+        if (tcc_attr_is(&op->attrs, "copy", "words"))
             tcc_attr_set_str(e->ir, &r->attrs, "copy", "words");
         tcc_attr_carry(e->ir, &r->attrs, &op->attrs, "cache");
     }
@@ -134,7 +129,7 @@ static void plan_strips(tcc_chunks *e)
         if (!is_staged(op))
             continue;
         int64_t of_op = tcc_attr_int(&op->attrs, "staged", e->n);
-        e->n_in_words += is_in_words(op);
+        e->n_in_words += tcc_attr_is(&op->attrs, "copy", "words");
         int64_t strips = tcc_attr_int(&op->attrs, "strips", LEAST_STRIPS);
         width = !e->n_staged++ || width == of_op ? of_op : e->n;
         e->n_strips = e->n_strips && e->n_strips < strips ? e->n_strips : strips;

@@ -108,7 +108,7 @@ static double accesses(const tcc_op *op, const tcc_type *tile, const tcc_type *t
 
 static bool is_by_tma(const tcc_op *op)
 {
-    return !strcmp(tcc_attr_str(&op->attrs, "copy", ""), "tma");
+    return tcc_attr_is(&op->attrs, "copy", "tma");
 }
 
 /* Counts bytes that TMA copies, each CTA of a cluster its part, where rows of the tensor need not begin at lines of L2. */

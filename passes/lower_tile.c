@@ -483,7 +483,7 @@ void tcc_low_store(tcc_lowering *l, tcc_op *op)
 {
     const tcc_tile_store_operands *o = TCC_VIEW(tile_store, op);
     tcc_access a = {.op = op, .tensor = o->tensor, .at = op->operands + 2, .step = 1};
-    if (!strcmp(tcc_attr_str(&op->attrs, "copy", ""), "tma")) {
+    if (tcc_attr_is(&op->attrs, "copy", "tma")) {
         TCC_LOW_REFUSE(l, op, "tile.store by the copy engine from registers");
         return;
     }

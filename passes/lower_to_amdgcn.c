@@ -205,7 +205,7 @@ static void lower_nothing(tcc_amdgcn_lowering *l, tcc_op *op)
 /* Rings that a barrier completes order nothing themselves. */
 static void lower_ring(tcc_amdgcn_lowering *l, tcc_op *op)
 {
-    if (strcmp(tcc_attr_str(&op->attrs, "completion", ""), "barrier"))
+    if (!tcc_attr_is(&op->attrs, "completion", "barrier"))
         TCC_LOW_REFUSE(&l->low, op, "stages that are not completed by a barrier");
 }
 

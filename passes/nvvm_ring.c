@@ -23,7 +23,7 @@ static bool is_by_threads(const tcc_op *user)
 {
     return user->code == TCC_OP_async_read || user->code == TCC_OP_async_put || user->code == TCC_OP_async_put_word ||
            user->code == TCC_OP_async_read_word ||
-           (user->code == TCC_OP_async_copy && strcmp(tcc_attr_str(&user->attrs, "copy", ""), "tma"));
+           (user->code == TCC_OP_async_copy && !tcc_attr_is(&user->attrs, "copy", "tma"));
 }
 
 /* Threads find their place in panels of any kind; the copy engine and wgmma know those of a swizzle, and whole bytes. */
@@ -199,7 +199,7 @@ void tcc_nvvm_prefetch_maps(tcc_nvvm_lowering *l)
 
 static bool counts_bytes(const tcc_op *ring)
 {
-    return !strcmp(tcc_attr_str(&ring->attrs, "completion", ""), "bytes");
+    return tcc_attr_is(&ring->attrs, "completion", "bytes");
 }
 
 /* The ring, if the threads that run the op are those that fill it: one thread if the ring counts bytes, or

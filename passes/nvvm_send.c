@@ -138,7 +138,7 @@ void tcc_nvvm_write(tcc_nvvm_lowering *l, tcc_op *op)
 
 static bool is_in_words(const tcc_op *op)
 {
-    return !strcmp(tcc_attr_str(&op->attrs, "copy", ""), "words");
+    return tcc_attr_is(&op->attrs, "copy", "words");
 }
 
 void tcc_nvvm_publish(tcc_nvvm_lowering *l, tcc_op *op)

@@ -678,7 +678,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         of->stages = tcc_is_loop(loop) ? tcc_attr_int(&loop->attrs, "stages", 1) : 1;
         if (of->computed && of->stages > TCC_OWN_STAGES)
             of->stages = TCC_OWN_STAGES;
-        bool tma = !strcmp(tcc_attr_str(&of->tiles.data[0]->def->attrs, "copy", ""), "tma");
+        bool tma = tcc_attr_is(&of->tiles.data[0]->def->attrs, "copy", "tma");
         of->completion = tma ? "bytes" : "arrivals";
         tcc_op *front = tcc_outermost(front_of(of));
         first = tcc_op_reaches(front, first) ? front : first;

@@ -47,8 +47,7 @@ static bool is_iteration_count(const tcc_value *v, tcc_dim d, int64_t by)
     v = v->def->operands[0];
     if (!d.name)
         return tcc_value_is_int(v, &number) && number == d.size;
-    return v->def && v->def->code == TCC_OP_tensor_dim &&
-           !strcmp(tcc_attr_str(&v->def->attrs, "name", ""), d.name);
+    return v->def && v->def->code == TCC_OP_tensor_dim && tcc_attr_is(&v->def->attrs, "name", d.name);
 }
 
 /* Which of the loop's sums an MMA adds to, and does nothing else; -1: none. */
@@ -142,7 +141,7 @@ static span plan_span(const tcc_group *g, tcc_builder *b, const tcc_tiles *tiles
     bool early = !tiles->part;
     tcc_value *k = tcc_build_extent(b, tiles->k), *end = k, *length = k;
     for (size_t i = 0; i < g->n_sources; i++)
-        if (strcmp(tcc_attr_str(&g->sources[i].load->attrs, "copy", ""), "buffer"))
+        if (!tcc_attr_is(&g->sources[i].load->attrs, "copy", "buffer"))
             s.chunk = UNIT_BITS / tcc_scalar_bits(g->sources[i].load->results[0].type->elem);
     if (s.chunk) {
         end = bin(b, TCC_OP_arith_sub, end, tcc_arith_rest(b, end, s.chunk));

@@ -1,5 +1,5 @@
-/* Conversions of 8-bit floats, which LLVM has no types for: by the instructions of a target, some at a time, packed in an
- * integer.
+/* Conversions of 8-bit floats, which LLVM has no types for: by the instructions of a target, some at a time, packed in
+ * an integer.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "codegen/lower.h"

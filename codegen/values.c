@@ -135,7 +135,8 @@ static const LLVMValueRef *shift(const tcc_lower *l, const LLVMValueRef *from, u
 {
     LLVMBuilderRef b = l->builder;
     LLVMTypeRef wide = n_from > n_to ? to : LLVMTypeOf(from[0]);
-    unsigned n = n_from > n_to ? n_from : n_to, per = n / (n_from > n_to ? n_to : n_from), bits = tcc_scalar_bits(TCC_i4);
+    unsigned n = n_from > n_to ? n_from : n_to, per = n / (n_from > n_to ? n_to : n_from),
+             bits = tcc_scalar_bits(TCC_i4);
     LLVMValueRef *out = TCC_NEW_ARRAY(l->arena, LLVMValueRef, n_to);
     for (unsigned i = 0; i < n; i++) {
         LLVMValueRef by = LLVMConstInt(wide, (unsigned long long)(i % per * bits), false);

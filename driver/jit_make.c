@@ -39,8 +39,8 @@ static tcc_status compile(tcc_jit *jit, const tcc_jit_request *r, tcc_module **o
     return tcc_compile_with(&ctx, r->source, strlen(r->source), &r->options, out);
 }
 
-/* Makes a bundle of a module, with its cubin where ptxas can do that; where memory is short *out stays empty. The caller
- * destroys it. */
+/* Makes a bundle of a module, with its cubin where ptxas can do that; where memory is short *out stays empty. The
+ * caller destroys it. */
 static void assemble(tcc_jit *jit, const tcc_module *mod, tcc_text *out)
 {
     tcc_context silent = {0};

@@ -115,8 +115,8 @@ static tcc_status check_ranges(const tcc_program *p, const tcc_compile_options *
         if (known && r->least >= 0 && r->least <= r->most && range_of(o, r->name) == r)
             continue;
         if (!known)
-            tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "no kernel has a symbolic dimension '%s' to give a range for",
-                      r->name);
+            tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0},
+                      "no kernel has a symbolic dimension '%s' to give a range for", r->name);
         else if (range_of(o, r->name) != r)
             tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "dimension '%s' is given two ranges", r->name);
         else

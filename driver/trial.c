@@ -268,7 +268,8 @@ bool tcc_trial_agrees(tcc_trial *t, const tcc_func *f, tcc_difference *out)
         phase = t->phase;
     bool first = !t->first[phase];
     const char *name = tcc_func_main(f)->name;
-    bool anew = first || (t->varies && phase == TCC_HAS_INSTRUCTIONS && phase > t->phase && strcmp(t->first[phase], name));
+    bool anew =
+        first || (t->varies && phase == TCC_HAS_INSTRUCTIONS && phase > t->phase && strcmp(t->first[phase], name));
     for (size_t n = 0; n < t->n_args; n++) {
         const tcc_trial_arg *a = &t->args[n];
         for (int64_t i = 0; i < a->count; i++) {

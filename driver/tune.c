@@ -389,7 +389,8 @@ static const char *key_of(search *s)
     tcc_str program = {0}, key = {0}, build = {0};
     tcc_build_id(&build);
     for (size_t i = 0; i < s->program.compile.n_defines; i++)
-        tcc_str_printf(&program, "%s=%lld\n", s->program.compile.defines[i].name, (long long)s->program.compile.defines[i].value);
+        tcc_str_printf(&program, "%s=%lld\n", s->program.compile.defines[i].name,
+                       (long long)s->program.compile.defines[i].value);
     tcc_str_puts(&program, s->program.source);
     tcc_str_puts(&key, "{\"device\":");
     tcc_json_print_string(&key, s->dev->name);
@@ -508,7 +509,8 @@ tcc_status tcc_tune(tcc_device *dev, const char *source, const tcc_compile_optio
         memcpy(&s.o, given, n && n < sizeof s.o ? n : sizeof s.o);
     bool has_shard = !s.o.n_shards || s.o.shard < s.o.n_shards;
     bool can_measure = s.o.measure || s.o.seconds < 0;
-    if (!dev || !source || !can_measure || (s.o.n_dims && !s.o.dims) || !has_shard || has_other_options(&s.program.compile))
+    if (!dev || !source || !can_measure || (s.o.n_dims && !s.o.dims) || !has_shard ||
+        has_other_options(&s.program.compile))
         return TCC_ERR_ARGUMENT;
     s.quiet = *dev->rt;
     s.quiet.fn = NULL;

@@ -41,9 +41,9 @@ typedef struct tcc_verdict {
 /* Judges a point, in about a millisecond. Thread-safe. */
 tcc_verdict tcc_tune_judge(const tcc_tune_program *p, const tcc_point *point, tcc_refusal *why);
 
-/* Judges what the compiler chooses where it knows the extents, as a schedule for all extents. dim_names: n_dims of them.
- * A kernel with a schedule of its own has another status than TCC_OK. Of `p` source, compile, dims, n_dims, attrs and
- * subject.kernel are looked at. Thread-safe. */
+/* Judges what the compiler chooses where it knows the extents, as a schedule for all extents. dim_names: n_dims of
+ * them. A kernel with a schedule of its own has another status than TCC_OK. Of `p` source, compile, dims, n_dims, attrs
+ * and subject.kernel are looked at. Thread-safe. */
 tcc_verdict tcc_tune_judge_known(const tcc_tune_program *p, const char *const *dim_names);
 
 #endif

@@ -81,7 +81,8 @@ typedef struct tcc_mma_sync {
 typedef struct tcc_mma_block {
     int64_t m, n;
 } tcc_mma_block;
-/* The i-th shape of a target's instructions of a kind, those that multiply what the first one does; false past the last. */
+/* The i-th shape of a target's instructions of a kind, those that multiply what the first one does; false past the
+ * last. */
 bool tcc_mma_sync_block(const tcc_target *target, tcc_instr instr, size_t i, tcc_mma_block *out);
 /* The one for these element types, or NULL; of those that are by `instr`, where that is not TCC_INSTR_COUNT. Of several
  * shapes the first. */
@@ -95,8 +96,8 @@ const tcc_mma_sync *tcc_mma_sync_of_block(const tcc_target *target, tcc_instr in
 const tcc_mma_sync *tcc_mma_sync_of(const tcc_op *op, tcc_scalar types[3]);
 /* Whether it is wmma.mma: its fragments are opaque. */
 bool tcc_mma_sync_is_opaque(const tcc_mma_sync *mma);
-/* The fragment that an nvvm.wmma.load or nvvm.wmma.store accesses, and of what elements; TCC_FRAGMENT_COUNT when there is
- * none. */
+/* The fragment that an nvvm.wmma.load or nvvm.wmma.store accesses, and of what elements; TCC_FRAGMENT_COUNT when there
+ * is none. */
 tcc_fragment_id tcc_mma_sync_accessed(const tcc_op *op, tcc_scalar *elem);
 /* How many lines of shared memory that are, and of how many elements. */
 void tcc_mma_sync_lines(const tcc_op *op, tcc_fragment_id fragment, unsigned *lines, unsigned *elems);

@@ -14,8 +14,8 @@ typedef union tcc_cell {
     int64_t i;
 } tcc_cell;
 
-/* v rounded to a float type, to nearest even or, of tf32, away from zero where two are nearest. Too large a value becomes infinity, or NaN where
- * the type has no infinity. */
+/* v rounded to a float type, to nearest even or, of tf32, away from zero where two are nearest. Too large a value
+ * becomes infinity, or NaN where the type has no infinity. */
 double tcc_round_narrow(double v, tcc_scalar elem); /* of other types than f32 and f64 */
 static inline double tcc_round_float(double v, tcc_scalar elem)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "ir/shared.h"
 
-#include <string.h>
-
 #include "ir/machine.h"
 
 enum {

@@ -25,10 +25,10 @@
      .memory_bytes_per_cycle = 8}
 
 /* A multiprocessor multiplies 16-bit numbers at this rate with f32 sums (NVIDIA's architecture white papers), f32 by
- * lanes and f64, by lanes or where it can by warps, at these (CUDA C++ Programming Guide, "Arithmetic Instructions"); its
- * shared memory transfers 128 bytes per cycle. */
-#define WARPS(sm, sm_family, cta_registers, least_ptx, capabilities, smem, multiprocessors, flops, fmas, wide_fmas, l2_bytes, \
-              memory_bytes)                                                                        \
+ * lanes and f64, by lanes or where it can by warps, at these (CUDA C++ Programming Guide, "Arithmetic Instructions");
+ * its shared memory transfers 128 bytes per cycle. */
+#define WARPS(sm, sm_family, cta_registers, least_ptx, capabilities, smem, multiprocessors, flops, fmas, \
+              wide_fmas, l2_bytes, memory_bytes)                                                   \
     {.name = (sm),                                                                                  \
      .family = (sm_family),                                                                         \
      .ptx = (least_ptx),                                                                            \
@@ -78,7 +78,8 @@ static const tcc_target targets[] = {
     SM80("sm_87", 80, 0, 163, 16, 2048, 128, 2, 32, 10),
     SM80("sm_89", 80, CAN(fp8), 99, 142, 1024, 128, 2, 40, 3),
     SM80("sm_90", 80, CAN(fp8) | CAN(mma_f64) | CAN(overlap), 227, 132, 2560, 128, 128, 56, 18),
-    SM80("sm_100", 86, CAN(fp8) | CAN(mma_f64) | CAN(overlap), 227, 148, 2560, 128, 64, 56, 27), /* the B200; has sm_90's */
+    /* the B200; has sm_90's */
+    SM80("sm_100", 86, CAN(fp8) | CAN(mma_f64) | CAN(overlap), 227, 148, 2560, 128, 64, 56, 27),
     SM80("sm_120", 87, CAN(fp8) | CAN(overlap), 99, 170, 1024, 128, 2, 40, 4.4),
     SM75("sm_75", 65, 0, 64, 40, 1024, 64, 2, 20, 5), /* the T4 */
     SM72("sm_72", 63, 0, 96, 8, 1024, 64, 32, 32, 12), /* Xavier */
@@ -265,8 +266,8 @@ bool tcc_mma_sync_block(const tcc_target *target, tcc_instr instr, size_t i, tcc
 }
 
 /* block: NULL for any. */
-static const tcc_mma_sync *find(const tcc_target *target, tcc_instr instr, const tcc_mma_block *block, tcc_scalar a, tcc_scalar b,
-                                tcc_scalar acc)
+static const tcc_mma_sync *find(const tcc_target *target, tcc_instr instr, const tcc_mma_block *block, tcc_scalar a,
+                                tcc_scalar b, tcc_scalar acc)
 {
     for (size_t i = 0; target && i < sizeof mma_syncs / sizeof *mma_syncs; i++) {
         const tcc_mma_sync *mma = &mma_syncs[i].mma;
@@ -310,7 +311,8 @@ const tcc_mma_sync *tcc_mma_sync_of(const tcc_op *op, tcc_scalar types[3])
             return NULL;
     if (types)
         memcpy(types, of_op, sizeof of_op);
-    return tcc_mma_sync_of_block(tcc_func_target(op->block->func), TCC_INSTR_MMA, block_of(op), of_op[0], of_op[1], of_op[2]);
+    return tcc_mma_sync_of_block(tcc_func_target(op->block->func), TCC_INSTR_MMA, block_of(op), of_op[0], of_op[1],
+                                 of_op[2]);
 }
 
 static tcc_fragment_id fragment_of(const tcc_mma_sync *mma, tcc_hold_as as)
@@ -326,7 +328,8 @@ static bool is_for_bits(const tcc_mma_sync *mma, tcc_hold_as as, unsigned bits)
     return !operand || tcc_scalar_bits(mma->a) == bits;
 }
 
-tcc_fragment_id tcc_mma_sync_held(const tcc_target *target, tcc_instr instr, tcc_mma_block block, tcc_hold_as as, unsigned bits)
+tcc_fragment_id tcc_mma_sync_held(const tcc_target *target, tcc_instr instr, tcc_mma_block block, tcc_hold_as as,
+                                  unsigned bits)
 {
     for (size_t i = 0; target && i < sizeof mma_syncs / sizeof *mma_syncs; i++) {
         const tcc_mma_sync *mma = &mma_syncs[i].mma;

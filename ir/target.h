@@ -72,9 +72,9 @@ const tcc_target *tcc_target_of(const tcc_ir *ir);
 /* As which target a function's passes make it: that one or, where its attribute `target` says so, its plain one. */
 const tcc_target *tcc_func_target(const tcc_func *f);
 
-/* By what a product is computed: matrix instructions of a warpgroup, which read shared memory; of a warp or a wave; scalar
- * instructions, of lanes that take outer products; or by each thread for itself. Words of the key `instr`, in their
- * order. */
+/* By what a product is computed: matrix instructions of a warpgroup, which read shared memory; of a warp or a wave;
+ * scalar instructions, of lanes that take outer products; or by each thread for itself. Words of the key `instr`, in
+ * their order. */
 typedef enum tcc_instr {
     TCC_INSTR_WGMMA,
     TCC_INSTR_MMA,

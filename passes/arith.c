@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/arith.h"
-#include "passes/loops.h"
 
-#include <string.h>
+#include "passes/loops.h"
 
 tcc_value *tcc_arith_bin(tcc_builder *b, tcc_opcode op, tcc_value *x, tcc_value *y)
 {

@@ -5,8 +5,8 @@
  * After:   %a = tile.load %A, … {copy = tma, contiguous = 1, swizzle = 128}
  *          tile.store %r, %C, … {copy = tma}
  *
- * An operand of a product, or what one is computed of, keeps the direction that is contiguous in memory, cut into panels as
- * wide as the swizzle: the widest that the schedule allows and that divides the tile. A result
+ * An operand of a product, or what one is computed of, keeps the direction that is contiguous in memory, cut into
+ * panels as wide as the swizzle: the widest that the schedule allows and that divides the tile. A result
  * goes through shared memory and TMA where its last index is n or m, its rows can be a multiple
  * of 16 bytes and its staging fits; where only the rows are not, in words of all threads; else straight from
  * registers.
@@ -61,9 +61,9 @@ void tcc_lay_out_swizzled(tcc_ir *ir, const tcc_schedule *s, tcc_op *load, int k
     lay_out(ir, load, k_dim, instr, s->swizzle, copy);
 }
 
-/* Lanes that take outer products read 4 elements along m or n of every k, up to 16 bytes at a time: panels of that width
- * or, of narrow elements, of what is copied at a time, padded so that those of 8 lanes are in different banks. So k is a constant in an address, and words are
- * transposed while they are copied. */
+/* Lanes that take outer products read 4 elements along m or n of every k, up to 16 bytes at a time: panels of that
+ * width or, of narrow elements, of what is copied at a time, padded so that those of 8 lanes are in different banks. So
+ * k is a constant in an address, and words are transposed while they are copied. */
 static void lay_out_for_lanes(tcc_ir *ir, tcc_op *load, int k_dim, const char *copy)
 {
     enum { ELEMS = 4, PAD = 16 };
@@ -267,8 +267,8 @@ static bool is_read(const tcc_value *tensor)
     return is_used_by(tensor, TCC_OP_tile_load);
 }
 
-/* Whether op stores rows of what warps have multiplied in fragments, for which lanes may exchange elements: not where they
- * would store what others have read. */
+/* Whether op stores rows of what warps have multiplied in fragments, for which lanes may exchange elements: not where
+ * they would store what others have read. */
 static bool stores_rows(const tcc_schedule *s, const tcc_op *op, const tcc_value *tensor)
 {
     return op->code == TCC_OP_tile_store && tcc_warps_sum(s) != TCC_FRAGMENT_COUNT &&

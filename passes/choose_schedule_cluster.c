@@ -36,7 +36,8 @@ static tcc_status read_cluster(tcc_choice *ch)
     enum { AXES = sizeof of / sizeof *of };
     tcc_attr cluster = tcc_attr_list(&ch->f->attrs, key->name);
     if (given && !has_pairs(cluster))
-        return TCC_CHOICE_REFUSE(ch, key->name, "'%s' takes indices and numbers: %s %s;", key->name, key->name, key->words);
+        return TCC_CHOICE_REFUSE(ch, key->name, "'%s' takes indices and numbers: %s %s;", key->name, key->name,
+                                 key->words);
     for (size_t i = 0; i + 1 < cluster.list.n; i += 2) {
         const char *index = cluster.list.items[i].s;
         int64_t ctas = cluster.list.items[i + 1].i;
@@ -47,9 +48,10 @@ static tcc_status read_cluster(tcc_choice *ch)
             return TCC_CHOICE_REFUSE(ch, key->name, "cluster %s %lld: need %lld to %lld", index, (long long)ctas,
                                      (long long)key->min, (long long)key->max);
         if (axis == AXES && ctas > 1)
-            return TCC_CHOICE_REFUSE(ch, key->name, "cluster %s %lld: need an index of a tile's rows or columns, or the "
-                                                    "one that is summed", index,
-                                     (long long)ctas);
+            return TCC_CHOICE_REFUSE(ch, key->name,
+                                     "cluster %s %lld: need an index of a tile's rows or columns, or the "
+                                     "one that is summed",
+                                     index, (long long)ctas);
         if (axis < AXES)
             *of[axis] = ctas;
     }
@@ -65,8 +67,8 @@ static tcc_status check_shared_sum(tcc_choice *ch)
     const tcc_schedule *s = &ch->s;
     if (!*ch->c.axes[0] && !*ch->c.axes[1])
         return TCC_CHOICE_REFUSE(ch, tcc_schedule_keys[TCC_KEY_cluster].name,
-                                 "not supported yet: cluster %s %lld where both operands have the same indices", ch->c.k,
-                                 (long long)s->cluster_k);
+                                 "not supported yet: cluster %s %lld where both operands have the same indices",
+                                 ch->c.k, (long long)s->cluster_k);
     if (s->persistent)
         return TCC_CHOICE_REFUSE(
             ch, tcc_schedule_keys[TCC_KEY_persistent].name,
@@ -100,8 +102,9 @@ tcc_status tcc_choose_cluster(tcc_choice *ch)
     s->cluster_m = s->cluster_n = s->cluster_k = 1;
     tcc_status status = read_cluster(ch);
     if (!status && s->cluster_m * s->cluster_n * s->cluster_k > most)
-        return TCC_CHOICE_REFUSE(ch, key, "cluster of %lld x %lld x %lld: need at most %lld CTAs", (long long)s->cluster_m,
-                                 (long long)s->cluster_n, (long long)s->cluster_k, (long long)most);
+        return TCC_CHOICE_REFUSE(ch, key, "cluster of %lld x %lld x %lld: need at most %lld CTAs",
+                                 (long long)s->cluster_m, (long long)s->cluster_n, (long long)s->cluster_k,
+                                 (long long)most);
     if (!status && s->cluster_k > 1)
         status = check_shared_sum(ch);
     if (status || s->cluster_m * s->cluster_n == 1)

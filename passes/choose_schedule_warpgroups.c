@@ -192,8 +192,8 @@ static int64_t tiles_of(const tcc_schedule *s, const tcc_kernel_size *size)
     return tiles > 0 ? tiles : 1;
 }
 
-/* In how many parts a tile takes least time, a power of two of them or as many as fill the multiprocessors once or twice:
- * a step that adds them has to pay. */
+/* In how many parts a tile takes least time, a power of two of them or as many as fill the multiprocessors once or
+ * twice: a step that adds them has to pay. */
 static double choose_split(const tcc_choice *ch, tcc_schedule *s, const tcc_kernel_size *size)
 {
     enum { POWERS = 16, FILLS = 2 };
@@ -239,8 +239,9 @@ static bool may_have(const tcc_choice *ch, const structure *with, const tcc_kern
                     s->producer == TCC_PRODUCER_WARPGROUP && !s->own_b;
     bool may_share = !is_given(ch, TCC_KEY_cluster) && !tcc_choice_computes(ch, 1) &&
                      (size->off_line[0] || size->off_line[1]);
-    return as_given || (known && s->cluster_k <= 1 && !is_given(ch, TCC_KEY_persistent) && s->producer != TCC_PRODUCER_NONE &&
-                        (in_turn ? may_turn : with->consumers == s->consumers) && (!clusters || may_share));
+    return as_given ||
+           (known && s->cluster_k <= 1 && !is_given(ch, TCC_KEY_persistent) && s->producer != TCC_PRODUCER_NONE &&
+            (in_turn ? may_turn : with->consumers == s->consumers) && (!clusters || may_share));
 }
 
 /* Few rows of a result, which are columns of a tile, are stored by the threads that hold them: so they may begin

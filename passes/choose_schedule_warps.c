@@ -82,7 +82,8 @@ static int64_t registers_of_bytes(const tcc_choice *ch, const tcc_schedule *s)
            (tcc_choice_runs_across(ch, 1) ? (1 + s->more_b) * s->n / warps[1] : 0);
 }
 
-/* A round of all sums is as deep as the narrowest elements want it: of wider ones it is longer, and read twice as well. */
+/* A round of all sums is as deep as the narrowest elements want it: of wider ones it is longer, and read twice as
+ * well. */
 static int64_t registers_of_wider(const tcc_choice *ch, const tcc_schedule *s)
 {
     enum { ROUND_WORDS = 32 / 4, LANES = 32 };
@@ -125,7 +126,8 @@ static int64_t registers_of_computed(const tcc_choice *ch, const tcc_schedule *s
         int64_t bits = tcc_scalar_bits(tcc_sum_operand_elem(o)), own = rows[o->axis] / warps[o->axis];
         int64_t beside = warps[!o->axis], share = s->k % (block_k[o->axis] * beside) ? 1 : beside;
         n += own * (s->k * bits * copies_of_lanes(s, o) - ROUNDS_BITS) / WORD_BITS / LANES;
-        int64_t held_bits = by_lanes ? WORD_BITS : tcc_scalar_bits(o->read->results[0].type->elem); /* f32 is exchanged */
+        int64_t held_bits =
+            by_lanes ? WORD_BITS : tcc_scalar_bits(o->read->results[0].type->elem); /* f32 is exchanged */
         n += own * s->k / share * held_bits / WORD_BITS / LANES;
     }
     return n > 0 ? n : 0;
@@ -182,9 +184,9 @@ static int64_t depth_step(const tcc_choice *ch, const tcc_schedule *s)
     return step;
 }
 
-/* As many elements as ROW_BYTES hold, or in large tiles twice as many, of those that ldmatrix reads in every layout; more in small tiles, which are for sums that wait
- * for memory; fewer where the sum is known to be shorter. Lanes multiply one k at a time: the code of a loop of large
- * tiles is as long as its stages are deep. */
+/* As many elements as ROW_BYTES hold, or in large tiles twice as many, of those that ldmatrix reads in every layout;
+ * more in small tiles, which are for sums that wait for memory; fewer where the sum is known to be shorter. Lanes
+ * multiply one k at a time: the code of a loop of large tiles is as long as its stages are deep. */
 static int64_t depth_for(const tcc_choice *ch, int64_t m, int64_t n)
 {
     const tcc_mma_sync *mma = find_instruction(ch);

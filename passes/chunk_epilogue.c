@@ -18,12 +18,13 @@
  * width, or the number given by `strips`: one strip is computed while those before it are being sent.
  *
  * A chunk is 16 columns (8 if the tile's are not a multiple of 16) of 64 rows of each warpgroup or, if waves
- * multiply from registers, a block of each of them, or as many neighbouring blocks as `beside` says. Chunks are computed
- * one after the other, so few values are live besides the accumulators. Loads run TCC_LOOKAHEAD columns of chunks ahead
- * of their use, also into the next strip. Those of tiles run as many ahead as the role's `ahead` says, the first of them
- * before the loop that multiplies, which hides how long they take. If the role is `separate`, chunks are loaded, computed
- * and stored in groups of this many. If all this would make the program too long, a loop over the columns computes the
- * same chunk each time, with the accumulators rotated by one chunk, since registers cannot be indexed at run time.
+ * multiply from registers, a block of each of them, or as many neighbouring blocks as `beside` says. Chunks are
+ * computed one after the other, so few values are live besides the accumulators. Loads run TCC_LOOKAHEAD columns of
+ * chunks ahead of their use, also into the next strip. Those of tiles run as many ahead as the role's `ahead` says, the
+ * first of them before the loop that multiplies, which hides how long they take. If the role is `separate`, chunks are
+ * loaded, computed and stored in groups of this many. If all this would make the program too long, a loop over the
+ * columns computes the same chunk each time, with the accumulators rotated by one chunk, since registers cannot be
+ * indexed at run time.
  *
  * Requires specialize-warps. Preserves what comes before the first op on tiles.
  */

@@ -51,8 +51,8 @@ typedef struct tcc_chunks {
 
 /* With loads a few columns ahead, those of tiles as many as e->ahead. */
 void tcc_chunks_unroll(tcc_chunks *e);
-/* Before that: the first loads of tiles, in front of the loop that computes what the epilogue, from op `first` on, begins
- * with. */
+/* Before that: the first loads of tiles, in front of the loop that computes what the epilogue, from op `first` on,
+ * begins with. */
 void tcc_chunks_load_before_loop(tcc_chunks *e, tcc_op *first);
 
 /* Along m first: what is the same for all rows then lives for a column. Words are of so many rows of a block that their

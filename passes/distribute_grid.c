@@ -147,7 +147,8 @@ static void place_tile(tcc_builder *b, const tcc_op *grid, size_t n, tcc_value *
 
 static bool is_zero(const tcc_value *v)
 {
-    const tcc_named_attr *a = v->def && v->def->code == TCC_OP_arith_const ? tcc_attr_find(&v->def->attrs, "value") : NULL;
+    const tcc_named_attr *a =
+        v->def && v->def->code == TCC_OP_arith_const ? tcc_attr_find(&v->def->attrs, "value") : NULL;
     return a && (a->value.kind == TCC_ATTR_INT ? !a->value.i : a->value.kind == TCC_ATTR_FLOAT && a->value.f == 0);
 }
 
@@ -159,7 +160,8 @@ static bool carries_sums(const tcc_op *loop)
     for (unsigned i = 0; sums && i < loop->n_results; i++) {
         const tcc_op *mma = yield->operands[i]->def;
         sums = is_zero(loop->operands[3 + i]) && mma && mma->code == TCC_OP_tile_mma && mma->n_operands == 3 &&
-               TCC_VIEW(tile_mma, mma)->c == loop->regions[0]->args[1 + i] && loop->regions[0]->args[1 + i]->n_uses == 1;
+               TCC_VIEW(tile_mma, mma)->c == loop->regions[0]->args[1 + i] &&
+               loop->regions[0]->args[1 + i]->n_uses == 1;
     }
     return sums;
 }

@@ -26,8 +26,8 @@
  *          } }
  *
  * %counter is a workspace tensor that begins as 0. A CTA's first tile is that of its own number; from then on numbers
- * are drawn, each when the copies of the tile before have been started. All roles get the same ones, and so end after as
- * many tiles; consumers that take turns hear of each other's, too. There are as many draws as tiles.
+ * are drawn, each when the copies of the tile before have been started. All roles get the same ones, and so end after
+ * as many tiles; consumers that take turns hear of each other's, too. There are as many draws as tiles.
  *
  * Of a cluster, whose CTAs take neighbouring tiles together, the first one's thread draws, and puts the number where
  * all CTAs read it, its own and the producers among them:

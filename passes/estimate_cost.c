@@ -10,9 +10,9 @@
  * times its iterations. A persistent CTA stores a tile's results while it multiplies the next, as far as the two do not
  * use the same resources. Each further step of a variant also costs the gap before it. Rows that TMA copies take longer
  * if they are not aligned to L2 lines, or are divided into narrower panels. The last round is shorter if it is not full
- * (tcc_rounds); where sums are computed in parts, further rounds read operands again (TCC_ROUND_READS). A launch runs the
- * cheapest valid variant, of several equal ones the first. Copying operands element by element is for what the other
- * variants cannot handle: it costs more than any of them, whatever the estimate.
+ * (tcc_rounds); where sums are computed in parts, further rounds read operands again (TCC_ROUND_READS). A launch runs
+ * the cheapest valid variant, of several equal ones the first. Copying operands element by element is for what the
+ * other variants cannot handle: it costs more than any of them, whatever the estimate.
  *
  * A grid without a product moves bytes between memory and registers, and costs what that takes.
  *
@@ -111,7 +111,8 @@ static bool is_by_tma(const tcc_op *op)
     return tcc_attr_is(&op->attrs, "copy", "tma");
 }
 
-/* Counts bytes that TMA copies, each CTA of a cluster its part, where rows of the tensor need not begin at lines of L2. */
+/* Counts bytes that TMA copies, each CTA of a cluster its part, where rows of the tensor need not begin at lines of
+ * L2. */
 static void add_pitch(estimate *e, tcc_work *w, const tcc_type *tensor, double bytes)
 {
     tcc_lines lines = tcc_lines_of(tensor);

@@ -208,7 +208,8 @@ static tcc_value **words_of(tcc_lowering *l, const tcc_value *tile, int64_t n, i
     return words;
 }
 
-/* Of each two words that are `step` apart, lanes whose number has the bit give away the first, the others the second. */
+/* Of each two words that are `step` apart, lanes whose number has the bit give away the first, the others the
+ * second. */
 static void swap(tcc_lowering *l, tcc_value **words, int64_t n, unsigned lane_bit, int64_t step)
 {
     tcc_value *bit = tcc_low_rem(l, tcc_low_div(l, l->vendor->lane(l), 1 << lane_bit), 2);

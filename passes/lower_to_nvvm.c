@@ -244,7 +244,8 @@ static void lower_opaque(tcc_nvvm_lowering *l, tcc_op *op)
 /* Into registers as they are held, or in chunks on their way to a stage. */
 static void lower_load(tcc_nvvm_lowering *l, tcc_op *op)
 {
-    bool in_chunks = !op->results[0].type->layout && tcc_has_word("vectors elements", tcc_attr_str(&op->attrs, "copy", ""));
+    bool in_chunks =
+        !op->results[0].type->layout && tcc_has_word("vectors elements", tcc_attr_str(&op->attrs, "copy", ""));
     if (in_chunks)
         tcc_nvvm_load_chunks(l, op);
     else

@@ -95,8 +95,8 @@ tcc_value *tcc_nvvm_tensormap(tcc_nvvm_lowering *l, const tcc_value *tensor, uns
 
 /* ---- rings (nvvm_ring.c) ----------------------------------------------------------------- */
 
-/* The op that made a buffer, if it has a place and such elements and panels as its user takes; NULL, refused, when it has
- * not. */
+/* The op that made a buffer, if it has a place and such elements and panels as its user takes; NULL, refused, when it
+ * has not. */
 const tcc_op *tcc_nvvm_buffer(tcc_nvvm_lowering *l, const tcc_op *user, const tcc_value *buffer);
 /* Address of iteration i's stage. */
 tcc_value *tcc_nvvm_stage(tcc_nvvm_lowering *l, const tcc_op *alloc, tcc_value *i);
@@ -168,7 +168,8 @@ void tcc_nvvm_mma_sync(tcc_nvvm_lowering *l, tcc_op *op);
 
 /* Loads a fragment of a tile held for A or B, from lines at an address, `stride` elements apart, which run along
  * dimension `contiguous` of the tile. */
-tcc_value *tcc_nvvm_wmma_load(tcc_nvvm_lowering *l, const tcc_type *tile, tcc_value *address, int contiguous, int64_t stride);
+tcc_value *tcc_nvvm_wmma_load(tcc_nvvm_lowering *l, const tcc_type *tile, tcc_value *address, int contiguous,
+                              int64_t stride);
 /* Says that a tile's n fragments were loaded so. */
 void tcc_nvvm_wmma_set(tcc_nvvm_lowering *l, const tcc_value *tile, size_t n, tcc_value *const *parts, int contiguous);
 /* Whether both operands of a product are known to have been loaded; and a product of fragments of theirs. */

@@ -12,7 +12,8 @@
 #include "passes/nvvm.h"
 #include "support/gcd.h"
 
-enum { CHUNK_BYTES = 16, SECTOR_BYTES = 32, WORD_BYTES = 4, PERIOD = 1024 /* bytes, after which swizzling begins again */ };
+enum { CHUNK_BYTES = 16, SECTOR_BYTES = 32, WORD_BYTES = 4 };
+enum { PERIOD = 1024 }; /* bytes, after which swizzling begins again */
 
 typedef struct chunks {
     tcc_units of;
@@ -40,7 +41,8 @@ static const tcc_type *tensor_of(const tcc_op *op)
 
 /* For a tile with these extents, by all threads of the role. attrs: of the op with the layout of its stage. False,
  * refused, if they do not share it evenly. */
-static bool find_units(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_attrs *attrs, const tcc_dim *extents, tcc_units *u)
+static bool find_units(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_attrs *attrs, const tcc_dim *extents,
+                       tcc_units *u)
 {
     const tcc_type *tensor = tensor_of(op);
     int64_t threads = tcc_nvvm_threads(l);
@@ -60,8 +62,8 @@ static bool find_units(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_attrs *
     }
     int64_t in_row = extents[along].size / u->elems;
     u->rows = extents[!along].size;
-    /* Transposed, a warp takes sectors of rows that become chunks of lines, and has at least two words of a line for itself. A
-     * panel's chunks follow each other in shared memory; narrow panels are as far apart as banks like it. */
+    /* Transposed, a warp takes sectors of rows that become chunks of lines, and has at least two words of a line for
+     * itself. A panel's chunks follow each other in shared memory; narrow panels are as far apart as banks like it. */
     int64_t sector = u->transposed ? SECTOR_BYTES / u->elem_bytes : 0; /* halves of bytes are not */
     int64_t filled = TCC_WARP_LANES * u->elem_bytes / (2 * WORD_BYTES);
     u->beside = u->transposed                   ? tcc_gcd(in_row, sector < filled ? sector : filled)
@@ -192,8 +194,8 @@ static tcc_value *address(tcc_nvvm_lowering *l, const chunks *c, tcc_value *stag
     return tcc_low_bin(low, TCC_OP_arith_add, first, tcc_nvvm_swizzle(l, byte, c->swizzle));
 }
 
-/* How many bytes further in the stage than the thread's first chunk that is, whichever it is; false when that depends on
- * the thread. */
+/* How many bytes further in the stage than the thread's first chunk that is, whichever it is; false when that depends
+ * on the thread. */
 static bool is_further(const chunks *c, int64_t chunks_further, int64_t rows_further, int64_t *bytes)
 {
     int64_t lines = c->of.transposed ? chunks_further : rows_further;
@@ -367,7 +369,8 @@ void tcc_nvvm_load_chunks(tcc_nvvm_lowering *l, tcc_op *load)
         for (int64_t p = 0; p < u->n_beside; p++) {
             tcc_value *inside = is_inside(low, &c, left[p], rows);
             inside = has ? tcc_low_bin(low, TCC_OP_arith_and, inside, has) : inside;
-            tcc_value *v = TCC_EMIT(&low->b, nvvm_ld_global, tcc_low_vec(low, u->elem, u->elems), c.base, offset, inside);
+            tcc_value *v =
+                TCC_EMIT(&low->b, nvvm_ld_global, tcc_low_vec(low, u->elem, u->elems), c.base, offset, inside);
             if (u->elems > 1)
                 tcc_attr_set_int(low->ir, &v->def->attrs, "align", u->bytes);
             if (p)

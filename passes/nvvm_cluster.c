@@ -133,7 +133,8 @@ void tcc_nvvm_collect(tcc_nvvm_lowering *l, tcc_op *op)
         own[i] = tcc_low_unpacked(low, a, i);
         types[i] = own[i]->type;
     }
-    tcc_value *zero = tcc_low_c32(low, 0), *is_first = tcc_low_cmp(low, "eq", tcc_low_scalar(low, op->operands[2]), zero);
+    tcc_value *zero = tcc_low_c32(low, 0),
+              *is_first = tcc_low_cmp(low, "eq", tcc_low_scalar(low, op->operands[2]), zero);
     tcc_value *first = own_place(l, &p, tcc_nvvm_stage(l, p.alloc, zero));
     tcc_op *test = tcc_op_create(&low->b, TCC_OP_scf_if, 1, &is_first, n, types);
     tcc_builder outer = low->b;

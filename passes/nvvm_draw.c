@@ -1,7 +1,7 @@
 /* nvvm_draw: numbers that one thread draws, on their way to all others.
  *
- * In a cluster the first CTA's thread draws for all: it stores to the words of each, which complete on its full barrier,
- * and all give their words back to its empty one.
+ * In a cluster the first CTA's thread draws for all: it stores to the words of each, which complete on its full
+ * barrier, and all give their words back to its empty one.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/nvvm.h"

@@ -114,7 +114,8 @@ static const char *why_not_wgmma(tcc_nvvm_lowering *l, const tcc_op *op, const o
         instr[1].i % row->n_step)
         return "by an instruction of this shape";
     bool across = (a->alloc && !a->k_contiguous) || !b->k_contiguous;
-    if ((across && !row->across) || (a->alloc && !can_address(a, row->m, row->k)) || !can_address(b, instr[1].i, row->k))
+    if ((across && !row->across) || (a->alloc && !can_address(a, row->m, row->k)) ||
+        !can_address(b, instr[1].i, row->k))
         return "of operands with this layout in shared memory";
     return NULL;
 }

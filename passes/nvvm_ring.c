@@ -26,7 +26,8 @@ static bool is_by_threads(const tcc_op *user)
            (user->code == TCC_OP_async_copy && !tcc_attr_is(&user->attrs, "copy", "tma"));
 }
 
-/* Threads find their place in panels of any kind; the copy engine and wgmma know those of a swizzle, and whole bytes. */
+/* Threads find their place in panels of any kind; the copy engine and wgmma know those of a swizzle, and whole
+ * bytes. */
 static bool takes_buffer(const tcc_op *user, const tcc_op *alloc)
 {
     bool own_panels = tcc_attr_find(&alloc->attrs, "panel");

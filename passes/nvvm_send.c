@@ -5,8 +5,6 @@
  * each warp stores its own rows in aligned words, neighbouring lanes storing neighbouring words.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <string.h>
-
 #include "passes/nvvm.h"
 
 enum {

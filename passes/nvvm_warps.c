@@ -118,8 +118,8 @@ static const char *why_not(tcc_nvvm_lowering *l, const tcc_op *op)
 {
     const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, op);
     tcc_attr instr = tcc_attr_list(&op->attrs, "instr");
-    const tcc_mma_sync *mma = tcc_mma_sync_of_block(l->target, instr_of(l->role.op), block_of(l->role.op), o->a->type->elem,
-                                                    o->b->type->elem, o->c->type->elem);
+    const tcc_mma_sync *mma = tcc_mma_sync_of_block(l->target, instr_of(l->role.op), block_of(l->role.op),
+                                                    o->a->type->elem, o->b->type->elem, o->c->type->elem);
     if (tcc_mma_accumulate(op))
         return "tile.mma that may not add";
     if (!mma || instr.list.n != 3 || instr.list.items[0].i != mma->m || instr.list.items[1].i != mma->n ||
@@ -154,6 +154,8 @@ void tcc_nvvm_mma_sync(tcc_nvvm_lowering *l, tcc_op *op)
     tcc_value **acc = copy_of(low, tcc_low_parts(low, o->c)->values, c.n);
     size_t rows = a.n / steps, cols = b.n / steps;
     bool by_lanes = instr_of(l->role.op) == TCC_INSTR_FMA;
+    tcc_value *(*multiply_one)(tcc_nvvm_lowering *l, const tcc_op *mma, tcc_value *a, tcc_value *b, tcc_value *c) =
+        opaque ? tcc_nvvm_wmma_multiply : by_lanes ? multiply_by_lanes : multiply;
     for (size_t s = 0; s < steps; s++) {
         if (by_lanes) {
             spread(low, of_a + s, rows, steps, o->c->type->elem, a.in_one, b.in_one, true);
@@ -162,8 +164,7 @@ void tcc_nvvm_mma_sync(tcc_nvvm_lowering *l, tcc_op *op)
         for (size_t j = 0; j < cols; j++)
             for (size_t i = 0; i < rows; i++)
                 acc[i * cols + j] =
-                    (opaque ? tcc_nvvm_wmma_multiply : by_lanes ? multiply_by_lanes : multiply)(l, op, of_a[i * steps + s], of_b[j * steps + s],
-                                                              acc[i * cols + j]);
+                    multiply_one(l, op, of_a[i * steps + s], of_b[j * steps + s], acc[i * cols + j]);
     }
     tcc_low_set(low, &op->results[0], c.n, acc);
 }

@@ -28,7 +28,8 @@ static const char *layout_of(int contiguous)
     return contiguous ? "row" : "col";
 }
 
-tcc_value *tcc_nvvm_wmma_load(tcc_nvvm_lowering *l, const tcc_type *tile, tcc_value *address, int contiguous, int64_t stride)
+tcc_value *tcc_nvvm_wmma_load(tcc_nvvm_lowering *l, const tcc_type *tile, tcc_value *address, int contiguous,
+                              int64_t stride)
 {
     enum { WORD_BITS = 32 };
     tcc_lowering *low = &l->low;
@@ -73,8 +74,8 @@ tcc_value *tcc_nvvm_wmma_multiply(tcc_nvvm_lowering *l, const tcc_op *mma, tcc_v
 /* ---- through rows in shared memory ------------------------------------------------------- */
 
 /* The address of a tile's fragment, from which on its rows are `pitch` bytes apart. */
-static tcc_value *address_of(tcc_lowering *low, const tcc_type *tile, const tcc_held *held, size_t number, tcc_value *base,
-                             int64_t pitch)
+static tcc_value *address_of(tcc_lowering *low, const tcc_type *tile, const tcc_held *held, size_t number,
+                             tcc_value *base, int64_t pitch)
 {
     int64_t bytes = tcc_scalar_bits(tile->elem) / 8, first = (int64_t)number * held->in_one;
     tcc_value *row = tcc_low_digits(low, &held->spread.warps, low->vendor->warp(low), 0);

@@ -36,8 +36,8 @@
 
 /* Fills the stage of iteration i: by copies, one of several parts of them, or with its tiles, which are then those of
  * the next iteration. */
-static void fill(const tcc_group *g, tcc_builder *b, const tcc_map *of_index, tcc_value *i, tcc_value **tiles, size_t part,
-                 size_t parts)
+static void fill(const tcc_group *g, tcc_builder *b, const tcc_map *of_index, tcc_value *i, tcc_value **tiles,
+                 size_t part, size_t parts)
 {
     if (g->in_groups) {
         tcc_group_copy(g, b, i, tcc_group_numbers_of(g, b, of_index, i), part, parts);

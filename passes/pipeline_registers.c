@@ -122,7 +122,8 @@ static void build_copy(const tcc_group *g, tcc_builder *b, tcc_value *i, const t
     b->loc = tcc_group_loc(g);
 }
 
-void tcc_group_copy(const tcc_group *g, tcc_builder *b, tcc_value *i, const tcc_value_map *map, size_t part, size_t parts)
+void tcc_group_copy(const tcc_group *g, tcc_builder *b, tcc_value *i, const tcc_value_map *map, size_t part,
+                    size_t parts)
 {
     if (part == 0)
         TCC_EMIT_V(b, async_acquire, g->ring, i);
@@ -369,7 +370,8 @@ static void load_ahead(tcc_group *g, const tcc_map *of_index)
     tcc_value *i = tcc_iteration_number(&b, loop);
     tcc_group_put(g, &b, i, tiles);
     tcc_value *step = TCC_VIEW(scf_for, loop)->step;
-    tcc_group_load_iteration(g, &b, of_index, tcc_arith_bin(&b, TCC_OP_arith_add, loop->regions[0]->args[0], step), next);
+    tcc_group_load_iteration(g, &b, of_index, tcc_arith_bin(&b, TCC_OP_arith_add, loop->regions[0]->args[0], step),
+                             next);
     multiply_stage(g, &b, i);
     tcc_group_yield(g->ir, loop->regions[0], g->n_sources, next);
     tcc_group_erase(g);
@@ -416,8 +418,8 @@ static bool is_in_groups(const tcc_group *g)
 static bool is_read_ahead(const tcc_group *g)
 {
     const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, g->mmas[0]);
-    const tcc_mma_sync *sync = tcc_mma_sync_find(tcc_func_target(g->mmas[0]->block->func), TCC_INSTR_COUNT, o->a->type->elem,
-                                                 o->b->type->elem, o->c->type->elem);
+    const tcc_mma_sync *sync = tcc_mma_sync_find(tcc_func_target(g->mmas[0]->block->func), TCC_INSTR_COUNT,
+                                                 o->a->type->elem, o->b->type->elem, o->c->type->elem);
     return sync && !tcc_mma_sync_is_opaque(sync) && g->stages >= TCC_STAGES && !by_element(g);
 }
 
@@ -429,7 +431,8 @@ static void put_through_registers(tcc_arena *scratch, tcc_group *g, bool alone)
     if (loop)
         tcc_attr_remove(&loop->attrs, "stages");
     g->in_groups = is_in_groups(g);
-    g->copies = g->in_groups || (by_element(g) && !tcc_target_can(tcc_func_target(g->mmas[0]->block->func), TCC_CAN_buffer));
+    g->copies =
+        g->in_groups || (by_element(g) && !tcc_target_can(tcc_func_target(g->mmas[0]->block->func), TCC_CAN_buffer));
     if (g->copies) {
         if (!alone || !tcc_copy_ahead(scratch, g))
             copy_in_place(g);

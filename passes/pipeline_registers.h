@@ -69,7 +69,8 @@ tcc_op *tcc_group_load(const tcc_group *g, tcc_builder *b, const tcc_op *load, c
 void tcc_group_put(const tcc_group *g, tcc_builder *b, tcc_value *i, tcc_value *const *tiles);
 /* Copies the tiles of iteration i, whose coordinates are in the map, into its stage: one of several parts, the last of
  * which commits all. */
-void tcc_group_copy(const tcc_group *g, tcc_builder *b, tcc_value *i, const tcc_value_map *map, size_t part, size_t parts);
+void tcc_group_copy(const tcc_group *g, tcc_builder *b, tcc_value *i, const tcc_value_map *map, size_t part,
+                    size_t parts);
 /* Waits until the copies of iteration i have landed, while those of the last `pending` may be in flight, and
  * synchronizes. */
 void tcc_group_wait(const tcc_group *g, tcc_builder *b, tcc_value *i, int64_t pending);
@@ -96,7 +97,8 @@ void tcc_group_yield(tcc_ir *ir, tcc_block *body, size_t n, tcc_value *const *va
 
 /* ---- pipeline_groups.c ------------------------------------------------------------------- */
 
-/* Has what fills the stages, and what is read of them, run ahead of the loop; false when it is none in which that can. */
+/* Has what fills the stages, and what is read of them, run ahead of the loop; false when it is none in which that
+ * can. */
 bool tcc_copy_ahead(tcc_arena *scratch, tcc_group *g);
 
 /* ---- pipeline_sum.c ---------------------------------------------------------------------- */

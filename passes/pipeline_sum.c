@@ -2,8 +2,6 @@
  * (pipeline_registers.c shows it).
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <string.h>
-
 #include "passes/pipeline_registers.h"
 
 enum { UNIT_BITS = 128 }; /* that a thread copies at a time */

@@ -19,7 +19,8 @@ static bool is_sum_of_terms(const tcc_op *sum, tcc_arena *arena)
     if (over.list.n != 1 || !a->def || !tcc_find_elementwise(a, arena, &ops))
         return false;
     const tcc_op *mul = a->def->code == TCC_OP_arith_mul ? a->def : NULL;
-    return !mul || tcc_contraction_is_naive(sum->block->func) || !tcc_field_has_index(mul->operands[0]->type, over.list.items[0].s) ||
+    return !mul || tcc_contraction_is_naive(sum->block->func) ||
+           !tcc_field_has_index(mul->operands[0]->type, over.list.items[0].s) ||
            !tcc_field_has_index(mul->operands[1]->type, over.list.items[0].s);
 }
 

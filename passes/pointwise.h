@@ -1,4 +1,5 @@
-/* pointwise: the index space of a tensor-level function without a sum of products, or whose products are computed naively.
+/* pointwise: the index space of a tensor-level function without a sum of products, or whose products are computed
+ * naively.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_PASSES_POINTWISE_H
@@ -16,8 +17,8 @@ typedef struct tcc_pointwise {
     size_t n_axes;
     const char *axes[TCC_MAX_AXES];
     tcc_dim extents[TCC_MAX_AXES];
-    int64_t vector; /* neighbours along n that are 16 bytes of the widest elements along it, of tensors with all indices;
-                       1 where a thread computes one element */
+    int64_t vector; /* neighbours along n that are 16 bytes of the widest elements along it, of tensors with all
+                       indices; 1 where a thread computes one element */
 } tcc_pointwise;
 
 /* False when the function multiplies matrices, writes nothing or sums what is not computed elementwise. */

@@ -34,8 +34,8 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
                              bool aligned);
 
 /* Sets the attributes for a function's pressure: `separate` makes the epilogue compute groups of
- * this many chunks one after the other, `ahead` lets its loads of tiles run this many columns of chunks ahead; `may_spill`, located at `place`, is the number of registers
- * needed if even that may not fit. */
+ * this many chunks one after the other, `ahead` lets its loads of tiles run this many columns of chunks ahead;
+ * `may_spill`, located at `place`, is the number of registers needed if even that may not fit. */
 void tcc_pressure_set(tcc_func *f, const tcc_pressure *p, tcc_loc place);
 /* Warns of the functions that may spill. */
 void tcc_pressure_warn(const tcc_ir *ir, tcc_diag *diag);

@@ -126,8 +126,9 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         if (places_of(op))
             TCC_PUSH(ctx->scratch, &all, ((stamped){op, places_of(op)}));
     if (all.len * MOST_OF_OP + 2 * MOST_OF_OP >= TCC_STAMP_IDS) {
-        tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, f->loc, "a timeline of a kernel that waits at %zu places; it may be at %d",
-                  all.len, TCC_STAMP_IDS / MOST_OF_OP - MOST_OF_OP);
+        tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, f->loc,
+                  "a timeline of a kernel that waits at %zu places; it may be at %d", all.len,
+                  TCC_STAMP_IDS / MOST_OF_OP - MOST_OF_OP);
         return TCC_ERR_UNSUPPORTED;
     }
     tcc_op *first = f->body->first;

@@ -27,8 +27,8 @@
  *                                                   scf.yield %next
  *                                                 }
  *
- * Where no inner loop counts on, what is carried grows by %n. Innermost loops are LLVM's, which knows what addresses cost, and so are other multiples by
- * constants.
+ * Where no inner loop counts on, what is carried grows by %n. Innermost loops are LLVM's, which knows what addresses
+ * cost, and so are other multiples by constants.
  *
  * Requires licm, which moves what is the same in all iterations out of loops. Preserves all else.
  */

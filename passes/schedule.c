@@ -83,7 +83,8 @@ tcc_schedule tcc_schedule_of(const tcc_func *f)
     for (int id = 0; id < TCC_KEY_COUNT; id++) {
         const tcc_schedule_key *key = &tcc_schedule_keys[id];
         const tcc_named_attr *a = tcc_attr_find(&f->attrs, key->name);
-        int64_t value = id == TCC_KEY_instr ? (int64_t)tcc_target_instr(s.target) : key->min; /* where nothing is said */
+        int64_t value =
+            id == TCC_KEY_instr ? (int64_t)tcc_target_instr(s.target) : key->min; /* where nothing is said */
         if (!has(s.target, id))
             continue;
         if (a && !tcc_schedule_key_read(key, &a->value, &value)) {
@@ -127,10 +128,9 @@ static bool is_valid_for_warpgroups(const tcc_schedule *s)
 {
     bool swizzle = !s->swizzle || s->swizzle == 32 || s->swizzle == 64 || s->swizzle == 128;
     bool can_turn = s->warpgroups == 2 && s->persistent && s->producer == TCC_PRODUCER_WARPGROUP;
-    return s->warpgroups >= 1 && s->warpgroups <= 3 &&
-           is_multiple(s->m, 64 * s->warpgroups / tcc_schedule_turns(s)) && is_valid_cluster(s) &&
-           (can_turn || s->consumers == TCC_CONSUMERS_COOPERATIVE) && is_multiple(s->n, 8) && is_multiple(s->k, 8) && s->stages >= 1 && s->stages <= 1024 &&
-           s->group >= 1 && swizzle;
+    return s->warpgroups >= 1 && s->warpgroups <= 3 && is_multiple(s->m, 64 * s->warpgroups / tcc_schedule_turns(s)) &&
+           is_valid_cluster(s) && (can_turn || s->consumers == TCC_CONSUMERS_COOPERATIVE) && is_multiple(s->n, 8) &&
+           is_multiple(s->k, 8) && s->stages >= 1 && s->stages <= 1024 && s->group >= 1 && swizzle;
 }
 
 static int64_t threads_of_warpgroups(const tcc_schedule *s)
@@ -385,8 +385,10 @@ double tcc_schedule_cycles(const tcc_schedule *s, const tcc_kernel_size *size)
 {
     enum { LARGE = 1 << 14 };
     const tcc_target *t = s->target;
-    double parts = s->split > 1 ? (double)s->split : 1, elements = 1, ranks = s->cluster_k > 1 ? (double)s->cluster_k : 1;
-    double depth = (double)s->k * parts * ranks, rounds = parts * ranks / (double)t->sms, iterations = (double)LARGE / depth;
+    double parts = s->split > 1 ? (double)s->split : 1, elements = 1,
+           ranks = s->cluster_k > 1 ? (double)s->cluster_k : 1;
+    double depth = (double)s->k * parts * ranks, rounds = parts * ranks / (double)t->sms,
+           iterations = (double)LARGE / depth;
     bool known = true;
     for (size_t i = 0; i < size->n_axes; i++) {
         tcc_dim extent = size->extents[i];

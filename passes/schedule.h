@@ -106,8 +106,8 @@ int64_t tcc_schedule_room_for_results(const tcc_schedule *s, int64_t stage_bytes
 int64_t tcc_schedule_staged_bytes(const tcc_schedule *s, int64_t rows, int64_t cols, int64_t bits);
 /* The swizzle, of at most this many bytes, whose panels divide a row of `bytes`; 0 for none. */
 int64_t tcc_swizzle_of(int64_t bytes, int64_t widest);
-/* Of a tile along dimensions row and col of a tensor, -1 for none: the tile's dimension whose elements are neighbours in
- * memory, or -1. */
+/* Of a tile along dimensions row and col of a tensor, -1 for none: the tile's dimension whose elements are neighbours
+ * in memory, or -1. */
 int tcc_contiguous_of(const tcc_type *tensor, int row, int col);
 /* Whether TMA can store such a tile of n columns, and there is room to stage it. */
 bool tcc_can_store_by_tma(const tcc_type *tensor, int row, int col, int64_t n);

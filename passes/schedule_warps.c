@@ -95,8 +95,8 @@ bool tcc_warps_block(const tcc_schedule *s, tcc_mma_block *out)
 static bool is_valid(const tcc_schedule *s)
 {
     int64_t warps[2], step_k = ways[s->instr].step_k;
-    return step_k && s->k >= step_k && s->k <= TILE_MAX && s->k % step_k == 0 && tcc_warps_arrange(s, warps) && s->stages >= 1 &&
-           s->stages <= 1024 && s->group >= 1;
+    return step_k && s->k >= step_k && s->k <= TILE_MAX && s->k % step_k == 0 && tcc_warps_arrange(s, warps) &&
+           s->stages >= 1 && s->stages <= 1024 && s->group >= 1;
 }
 
 static int64_t threads_of(const tcc_schedule *s)
@@ -131,7 +131,8 @@ static int64_t round_bytes_of(const tcc_schedule *s, tcc_mma_block block, int d)
     return by_matrices ? tcc_fragments[id].cols * HALF / 8 : ways[s->instr].round_bytes[d];
 }
 
-/* Operands are there twice: what is multiplied, and what is read meanwhile; not those of wmma (pipeline_registers.c). */
+/* Operands are there twice: what is multiplied, and what is read meanwhile; not those of wmma
+ * (pipeline_registers.c). */
 int64_t tcc_warps_registers(const tcc_schedule *s, unsigned elem_bits)
 {
     int64_t warps[2];
@@ -143,7 +144,8 @@ int64_t tcc_warps_registers(const tcc_schedule *s, unsigned elem_bits)
         ((1 + s->more_a) * s->m / warps[0] * bytes[0] * copies_of(s, block, TCC_AS_A) +
          (1 + s->more_b) * s->n / warps[1] * bytes[1] * copies_of(s, block, TCC_AS_B)) * 8 /
         WORD_BITS / TCC_WARP_LANES;
-    int64_t sums = (1 + s->more_sums) * s->m * s->n / threads_of(s) * elem_bits / WORD_BITS; /* two of 16 bits share one */
+    int64_t sums =
+        (1 + s->more_sums) * s->m * s->n / threads_of(s) * elem_bits / WORD_BITS; /* two of 16 bits share one */
     int64_t words = elem_bits > WORD_BITS ? elem_bits / WORD_BITS : 1;
     int64_t times = tcc_warps_hold_opaque(s) ? 1 : 2;
     int64_t in_words = s->instr == TCC_INSTR_FMA ? words : 1; /* of which ways[] counts one an element */

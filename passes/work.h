@@ -38,8 +38,8 @@ double tcc_panel_times(int64_t width);
  * TCC_ROUND_FIXED go with their number. */
 enum { TCC_ROUND = 64, TCC_ROUND_FIXED = 48 };
 double tcc_rounds(double tiles_of_each);
-/* Where sums are computed in parts, each round after the first reads operands from memory that the one before has driven
- * out of L2: its loops take so many more of TCC_ROUND parts. */
+/* Where sums are computed in parts, each round after the first reads operands from memory that the one before has
+ * driven out of L2: its loops take so many more of TCC_ROUND parts. */
 enum { TCC_ROUND_READS = 48 };
 /* The part of the work outside of loops that a persistent CTA does while it multiplies another tile. */
 double tcc_hidden_part(bool in_turn);

@@ -23,8 +23,8 @@ void tcc_nvptx_fp8_to_f32(tcc_lower *l, tcc_scalar from, LLVMValueRef pair, LLVM
     }
 }
 
-/* The instructions give the largest number for all that is beyond it. It is nearest up to the middle between it and what
- * would be the next one, and at that where it is even; what is further becomes NaN or, of e5m2, an infinity. */
+/* The instructions give the largest number for all that is beyond it. It is nearest up to the middle between it and
+ * what would be the next one, and at that where it is even; what is further becomes NaN or, of e5m2, an infinity. */
 static LLVMValueRef beyond(const tcc_lower *l, tcc_scalar to, LLVMValueRef x)
 {
     double end = to == TCC_e4m3 ? 464 : 61440;

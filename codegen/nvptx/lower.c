@@ -32,8 +32,8 @@ void tcc_nvptx_initialize(void)
 /* Adds an entry to the annotations by which older versions of LLVM are told of a kernel. */
 static void annotate(tcc_lower *l, const char *name, LLVMMetadataRef value)
 {
-    LLVMMetadataRef annotation[] = {LLVMValueAsMetadata(l->func), LLVMMDStringInContext2(l->context, name, strlen(name)),
-                                    value};
+    LLVMMetadataRef annotation[] = {LLVMValueAsMetadata(l->func),
+                                    LLVMMDStringInContext2(l->context, name, strlen(name)), value};
     LLVMAddNamedMetadataOperand(l->module, "nvvm.annotations",
                                 LLVMMetadataAsValue(l->context, LLVMMDNodeInContext2(l->context, annotation, 3)));
 }

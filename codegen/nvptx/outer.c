@@ -73,8 +73,8 @@ const tcc_op *tcc_nvptx_lower_outer(tcc_lower *l, const tcc_op *op)
     products all = {0};
     const tcc_op *first = op;
     add_products(l, &all, op);
-    while (op->next && tcc_nvptx_is_outer(op->next) && op->next->results[0].type->elem == first->results[0].type->elem &&
-           is_independent(first, op->next))
+    while (op->next && tcc_nvptx_is_outer(op->next) &&
+           op->next->results[0].type->elem == first->results[0].type->elem && is_independent(first, op->next))
         add_products(l, &all, op = op->next);
     bool back = false;
     for (size_t i = 0; i < all.len; i++)

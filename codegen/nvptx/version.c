@@ -1,4 +1,5 @@
-/* The version of PTX that a module is: the least that has its target and instructions, so that drivers of its time load it.
+/* The version of PTX that a module is: the least that has its target and instructions, so that drivers of its time load
+ * it.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "codegen/nvptx/nvptx.h"

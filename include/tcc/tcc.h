@@ -290,8 +290,8 @@ typedef struct tcc_interpret_options {
      * kernel at the target level that have ended, and their total; for a kernel in several steps, for each step. */
     void (*progress)(int64_t done, int64_t all, void *user);
     void *progress_user;
-    /* For a timeline: run no CTAs but those of timeline_cta's cluster, and compute no MMAs. Much faster; outputs may hold
-     * anything afterwards. */
+    /* For a timeline: run no CTAs but those of timeline_cta's cluster, and compute no MMAs. Much faster; outputs may
+     * hold anything afterwards. */
     bool timeline_only;
 } tcc_interpret_options;
 
@@ -325,12 +325,14 @@ TCC_API tcc_status tcc_interpret_elements(tcc_context *ctx, const tcc_module *mo
  * variant    that was launched: tcc_kernel_variant
  * workspace  `bytes` bytes: the whole workspace of the launch, after it
  * beside     a timeline of the same CTA by tcc_interpret, to be shown with it; NULL: none
- * timeline   receives Chrome trace events in JSON, summary, unless NULL, a line about them: docs/timeline.md. Both belong
- *            to the caller, tcc_text_destroy, and are NULL if the call fails
- * Returns TCC_OK; TCC_ERR_ARGUMENT if the program was not compiled for a timeline, if the launch had no such CTA, or if a
- * warp waited more often than there is room to record, 2^17 stamps, two or so for a wait; TCC_ERR_MEMORY. Thread-safe for distinct contexts. */
-TCC_API tcc_status tcc_timeline_read(tcc_context *ctx, const tcc_module *mod, const char *variant, const void *workspace,
-                                     size_t bytes, const char *beside, char **timeline, char **summary);
+ * timeline   receives Chrome trace events in JSON, summary, unless NULL, a line about them: docs/timeline.md. Both
+ *            belong to the caller, tcc_text_destroy, and are NULL if the call fails
+ * Returns TCC_OK; TCC_ERR_ARGUMENT if the program was not compiled for a timeline, if the launch had no such CTA, or if
+ * a warp waited more often than there is room to record, 2^17 stamps, two or so for a wait; TCC_ERR_MEMORY. Thread-safe
+ * for distinct contexts. */
+TCC_API tcc_status tcc_timeline_read(tcc_context *ctx, const tcc_module *mod, const char *variant,
+                                     const void *workspace, size_t bytes, const char *beside, char **timeline,
+                                     char **summary);
 
 #ifdef __cplusplus
 }

@@ -2,8 +2,6 @@
  * together.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <string.h>
-
 #include "ir/cluster.h"
 #include "ir/rules.h"
 #include "ir/shared.h"

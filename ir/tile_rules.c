@@ -1,8 +1,6 @@
 /* tile_rules: what ops of the tile level want of their operands, results and attributes together.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <string.h>
-
 #include "ir/machine.h"
 #include "ir/rules.h"
 

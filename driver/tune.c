@@ -42,7 +42,7 @@
 
 enum {
     AROUND = 3, /* of the best, whose neighbours are tried */
-    TRIES = 8   /* of a search that is out of time, and has no right result yet */
+    TRIES = 8   /* of a search that is out of time and has no right result: schedules that it judges, and measures */
 };
 
 #define DEFAULT_SECONDS 60.0
@@ -79,7 +79,7 @@ typedef struct search {
     double until; /* seconds are left */
     size_t n_shared;
     atomic_size_t next;
-    atomic_bool has_some; /* valid schedules of its part */
+    atomic_size_t n_ours; /* valid schedules of its part that were judged */
 } search;
 
 static double seconds_left(const search *s)
@@ -137,7 +137,7 @@ static bool is_ours(const search *s, const candidate *c)
 
 static bool may_judge(const search *s)
 {
-    return seconds_left(s) > s->until || !atomic_load(&s->has_some);
+    return seconds_left(s) > s->until || atomic_load(&s->n_ours) < TRIES;
 }
 
 static void *judge_some(void *arg)
@@ -148,7 +148,7 @@ static void *judge_some(void *arg)
         candidate *c = &s->judged[i];
         c->verdict = tcc_tune_judge(&s->program, &c->point, &why);
         if (!c->verdict.status && is_ours(s, c))
-            atomic_store(&s->has_some, true);
+            atomic_fetch_add(&s->n_ours, 1);
         if (!i)
             s->refusal = why;
     }
@@ -196,7 +196,7 @@ static void note_best(search *s)
         s->progress.best = fmin(s->progress.best, s->taken.data[i]->time); /* of a NaN and a number the number */
 }
 
-/* Judges n points, or as many as possible until this many seconds are left and one is valid, and takes the new ones. */
+/* Judges n points, or as many as possible until this many seconds are left and TRIES are valid; takes the new ones. */
 static tcc_status take(search *s, const tcc_point *points, size_t n, double until)
 {
     batch b = {TCC_NEW_ARRAY(s->arena, candidate, n), n};

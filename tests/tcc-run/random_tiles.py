@@ -12,9 +12,10 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import pathlib
 import random
 import shutil
-import struct
 import subprocess
 import sys
+
+import whole_numbers
 
 WAVES = ["waves = [4, 1], lanes = 32, warps = [4, 0]", "waves = [2, 2], lanes = 32, warps = [4, 0]"]
 ORDERS = ["", ", group = 2", ", raster = column", ", raster = hilbert", ", persistent = 1"]
@@ -213,15 +214,6 @@ class Program:
             "  ^(%m: i32, %n: i32):", *self.lines, "  }", "  return", "}", ""])
 
 
-def write_numbers(path, rng, element, *shape):
-    """Whole numbers from -2 to 2."""
-    header = str({"descr": {"f16": "<f2", "f32": "<f4"}[element], "fortran_order": False, "shape": shape})
-    header += " " * (-(len(header) + 11) % 64) + "\n"
-    n = shape[0] * (shape[1] if len(shape) > 1 else 1)
-    data = struct.pack(f"<{n}{'e' if element == 'f16' else 'f'}", *(rng.randint(-2, 2) for _ in range(n)))
-    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data)
-
-
 def failure(bin, target, seed, folder):
     """What is wrong with a program, as text; or whether it could be lowered. Its files are put into the folder."""
     program = Program(seed, target)
@@ -242,7 +234,7 @@ def failure(bin, target, seed, folder):
         return wrong if "cannot be checked" not in wrong else False
     inputs = []
     for name, what in program.inputs.items():
-        write_numbers(folder / f"{name}.npy", program.draw, *what)
+        whole_numbers.write(folder / f"{name}.npy", what[1:], what[0], lambda: program.draw.randint(-2, 2))
         inputs += ["--input", f"{name}={folder / name}.npy"]
     results = []
     for level in levels:

@@ -144,35 +144,21 @@ static const wrongness exact = {0, 0};
 /* All are computed with 200 bits, r being the result and x unchanged. */
 enum { PRECISION = 200 };
 
-static void exact_exp(mpfr_t r, const mpfr_t x)
-{
-    mpfr_exp(r, x, MPFR_RNDN);
-}
-
-static void exact_log(mpfr_t r, const mpfr_t x)
-{
-    mpfr_log(r, x, MPFR_RNDN);
-}
-
-static void exact_sqrt(mpfr_t r, const mpfr_t x)
-{
-    mpfr_sqrt(r, x, MPFR_RNDN);
-}
+#define EXACT_BY_MPFR(name)                                                                        \
+    static void exact_##name(mpfr_t r, const mpfr_t x)                                             \
+    {                                                                                              \
+        mpfr_##name(r, x, MPFR_RNDN);                                                              \
+    }
+EXACT_BY_MPFR(exp)
+EXACT_BY_MPFR(log)
+EXACT_BY_MPFR(sqrt)
+EXACT_BY_MPFR(tanh)
+EXACT_BY_MPFR(erf)
 
 static void exact_rsqrt(mpfr_t r, const mpfr_t x)
 {
-    mpfr_sqrt(r, x, MPFR_RNDN);
+    exact_sqrt(r, x);
     mpfr_ui_div(r, 1, r, MPFR_RNDN);
-}
-
-static void exact_tanh(mpfr_t r, const mpfr_t x)
-{
-    mpfr_tanh(r, x, MPFR_RNDN);
-}
-
-static void exact_erf(mpfr_t r, const mpfr_t x)
-{
-    mpfr_erf(r, x, MPFR_RNDN);
 }
 
 /* 1 / (1 + exp(-x)) */

@@ -1,4 +1,4 @@
-/* suite: the end of every test program, and tests of which sanitizers get some.
+/* suite: what the test program of a room runs, and tests of which sanitizers get some.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_TESTS_SUITE_H
@@ -29,5 +29,17 @@ static inline int suite_exit_status(Suite *suite)
     srunner_free(runner);
     return failed != 0;
 }
+
+/* What a file of tests defines; CMake names it after the file: suite_hash in test_hash.c. */
+#ifdef SUITE
+Suite *SUITE(void);
+#endif
+
+/* The suites of a room, by name; the last one has none. CMake lists them. */
+typedef struct suite_entry {
+    const char *name;
+    Suite *(*make)(void);
+} suite_entry;
+extern const suite_entry suites[];
 
 #endif

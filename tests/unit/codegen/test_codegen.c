@@ -196,7 +196,7 @@ START_TEST(threads_generate_the_same_at_once)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("codegen");
     TCase *tc = tcase_create("codegen");
@@ -210,5 +210,5 @@ int main(void)
     tcase_add_test(tc, memory_may_run_out_anywhere);
     tcase_add_test(tc, threads_generate_the_same_at_once);
     suite_add_tcase(s, tc);
-    return suite_exit_status(s);
+    return s;
 }

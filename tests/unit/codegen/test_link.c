@@ -369,7 +369,7 @@ START_TEST(memory_may_run_out)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("link");
     TCase *c = tcase_create("link");
@@ -387,5 +387,5 @@ int main(void)
     tcase_add_test(c, a_function_that_cannot_be_translated_is_reported_once);
     tcase_add_test(c, memory_may_run_out);
     suite_add_tcase(s, c);
-    return suite_exit_status(s);
+    return s;
 }

@@ -339,7 +339,7 @@ START_TEST(every_row_is_consistent)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     const int n_letters = sizeof letters / sizeof *letters;
     Suite *s = suite_create("ptx_builder");
@@ -365,5 +365,5 @@ int main(void)
     tcase_add_test(tc, volatile_alone_clobbers_no_memory);
     tcase_add_loop_test(tc, every_row_is_consistent, 0, TCC_PTX_COUNT);
     suite_add_tcase(s, tc);
-    return suite_exit_status(s);
+    return s;
 }

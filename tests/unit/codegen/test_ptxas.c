@@ -295,7 +295,7 @@ START_TEST(running_out_of_memory_is_reported_and_leaves_nothing_behind)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("ptxas");
     TCase *tc = tcase_create("ptxas");
@@ -318,5 +318,5 @@ int main(void)
     tcase_add_test(tc, a_missing_temporary_folder_is_an_error);
     tcase_add_test(tc, running_out_of_memory_is_reported_and_leaves_nothing_behind);
     suite_add_tcase(s, tc);
-    return suite_exit_status(s);
+    return s;
 }

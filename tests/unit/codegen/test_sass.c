@@ -248,7 +248,7 @@ START_TEST(running_out_of_memory_is_reported_and_leaves_nothing_behind)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("sass");
     TCase *tc = tcase_create("sass");
@@ -264,5 +264,5 @@ int main(void)
     tcase_add_test(tc, not_found_says_where_it_was_looked_for);
     tcase_add_test(tc, running_out_of_memory_is_reported_and_leaves_nothing_behind);
     suite_add_tcase(s, tc);
-    return suite_exit_status(s);
+    return s;
 }

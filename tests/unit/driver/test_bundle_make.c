@@ -129,7 +129,7 @@ START_TEST(memory_that_runs_out_leaves_nothing)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *suite = suite_create("bundle_make");
     TCase *tcase = tcase_create("bundle_make");
@@ -138,5 +138,5 @@ int main(void)
     tcase_add_test(tcase, modules_that_do_not_go_together_are_refused);
     tcase_add_test(tcase, memory_that_runs_out_leaves_nothing);
     suite_add_tcase(suite, tcase);
-    return suite_exit_status(suite);
+    return suite;
 }

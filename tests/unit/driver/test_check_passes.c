@@ -369,7 +369,7 @@ START_TEST(work_counts_what_a_tile_passes_over)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("check_passes");
     TCase *t = tcase_create("check_passes");
@@ -381,5 +381,5 @@ int main(void)
     tcase_add_test(t, shapes_are_different);
     tcase_add_test(t, work_counts_what_a_tile_passes_over);
     suite_add_tcase(s, t);
-    return suite_exit_status(s);
+    return s;
 }

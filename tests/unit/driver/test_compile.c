@@ -528,7 +528,7 @@ START_TEST(diagnostics_without_a_context_are_dropped)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("compile");
     TCase *t = tcase_create("compile");
@@ -558,5 +558,5 @@ int main(void)
     tcase_add_test(t, nothing_may_be_asked);
     tcase_add_test(t, diagnostics_without_a_context_are_dropped);
     suite_add_tcase(s, t);
-    return suite_exit_status(s);
+    return s;
 }

@@ -248,7 +248,7 @@ START_TEST(nothing_is_written_where_it_fails)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *suite = suite_create("elements");
     TCase *tcase = tcase_create("elements");
@@ -260,5 +260,5 @@ int main(void)
     tcase_add_test(tcase, what_cannot_be_is_refused);
     tcase_add_test(tcase, nothing_is_written_where_it_fails);
     suite_add_tcase(suite, tcase);
-    return suite_exit_status(suite);
+    return suite;
 }

@@ -362,7 +362,7 @@ START_TEST(interpreting_survives_every_allocation_that_fails)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("interpret");
     TCase *t = tcase_create("interpret");
@@ -382,5 +382,5 @@ int main(void)
     tcase_add_test(t, parsing_survives_every_allocation_that_fails);
     tcase_add_test(t, interpreting_survives_every_allocation_that_fails);
     suite_add_tcase(s, t);
-    return suite_exit_status(s);
+    return s;
 }

@@ -695,7 +695,7 @@ START_TEST(what_lowers_is_what_is_written)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("lowering_law");
     TCase *of_level[N_LEVELS] = {tcase_create("tile"), tcase_create("async")};
@@ -705,5 +705,5 @@ int main(void)
                             (l + 1) * N_SUBJECTS);
         suite_add_tcase(s, of_level[l]);
     }
-    return suite_exit_status(s);
+    return s;
 }

@@ -145,7 +145,7 @@ START_TEST(to_a_layout)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("out of memory");
     TCase *t = tcase_create("out of memory");
@@ -159,5 +159,5 @@ int main(void)
     tcase_add_test(t, to_a_schedule_error);
     tcase_add_test(t, to_a_layout);
     suite_add_tcase(s, t);
-    return suite_exit_status(s);
+    return s;
 }

@@ -225,7 +225,7 @@ START_TEST(threads_report_what_one_does)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("threads");
     TCase *t = tcase_create("threads");
@@ -234,5 +234,5 @@ int main(void)
     tcase_add_loop_test(t, threads_interpret_as_one_does, 0, 3);
     tcase_add_loop_test(t, threads_report_what_one_does, 0, 3);
     suite_add_tcase(s, t);
-    return suite_exit_status(s);
+    return s;
 }

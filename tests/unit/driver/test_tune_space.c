@@ -35,11 +35,11 @@ START_TEST(an_order_without_groups_has_no_width)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("tune_space");
     TCase *t = tcase_create("tune_space");
     tcase_add_loop_test(t, an_order_without_groups_has_no_width, 0, sizeof targets / sizeof *targets);
     suite_add_tcase(s, t);
-    return suite_exit_status(s);
+    return s;
 }

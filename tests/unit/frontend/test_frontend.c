@@ -186,7 +186,7 @@ START_TEST(every_allocation_may_fail)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("frontend");
     TCase *tc = tcase_create("frontend");
@@ -200,5 +200,5 @@ int main(void)
     tcase_add_test(tc, the_source_needs_no_terminator);
     tcase_add_test(tc, every_allocation_may_fail);
     suite_add_tcase(s, tc);
-    return suite_exit_status(s);
+    return s;
 }

@@ -69,7 +69,7 @@ START_TEST(nothing_near_is_no_hint)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("names");
     TCase *tc = tcase_create("names");
@@ -78,5 +78,5 @@ int main(void)
     tcase_add_test(tc, the_nearest_spelling_is_meant);
     tcase_add_test(tc, nothing_near_is_no_hint);
     suite_add_tcase(s, tc);
-    return suite_exit_status(s);
+    return s;
 }

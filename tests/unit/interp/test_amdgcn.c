@@ -516,7 +516,7 @@ static void add(TCase *t)
     }
 }
 
-int main(void)
+Suite *SUITE(void)
 {
-    return run_suite("amdgcn", add);
+    return suite_of("amdgcn", add);
 }

@@ -424,7 +424,7 @@ START_TEST(a_safeguard_left_out_of_a_shared_sum_of_the_async_level)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("cluster");
     TCase *t = tcase_create("cluster");
@@ -442,5 +442,5 @@ int main(void)
     suite_add_sampled(t, a_safeguard_left_out_of_a_shared_sum, (int)LEN(of_shared_sums));
     suite_add_sampled(t, a_safeguard_left_out_of_a_shared_sum_of_the_async_level, (int)LEN(of_async_sums));
     suite_add_tcase(s, t);
-    return suite_exit_status(s);
+    return s;
 }

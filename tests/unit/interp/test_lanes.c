@@ -208,7 +208,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, lanes_may_wait_longer_than_lane_0);
 }
 
-int main(void)
+Suite *SUITE(void)
 {
-    return run_suite("lanes", add_tests);
+    return suite_of("lanes", add_tests);
 }

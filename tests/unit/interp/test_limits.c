@@ -121,7 +121,7 @@ static void add(TCase *t)
     tcase_add_loop_test(t, a_run_ends_at_its_limit, 0, sizeof cases / sizeof *cases);
 }
 
-int main(void)
+Suite *SUITE(void)
 {
-    return run_suite("interp_limits", add);
+    return suite_of("interp_limits", add);
 }

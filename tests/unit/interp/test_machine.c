@@ -675,7 +675,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, launches_are_checked);
 }
 
-int main(void)
+Suite *SUITE(void)
 {
-    return run_suite("machine", add_tests);
+    return suite_of("machine", add_tests);
 }

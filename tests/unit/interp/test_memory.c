@@ -87,7 +87,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, any_bytes_can_be_moved, 0, N_LAYOUTS);
 }
 
-int main(void)
+Suite *SUITE(void)
 {
-    return run_suite("memory", add_tests);
+    return suite_of("memory", add_tests);
 }

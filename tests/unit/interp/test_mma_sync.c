@@ -172,7 +172,7 @@ START_TEST(instructions_are_found_by_their_types)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("mma_sync");
     TCase *t = tcase_create("mma_sync");
@@ -181,5 +181,5 @@ int main(void)
     tcase_add_test(t, wmma_has_shapes);
     tcase_add_test(t, instructions_are_found_by_their_types);
     suite_add_tcase(s, t);
-    return suite_exit_status(s);
+    return s;
 }

@@ -182,7 +182,7 @@ START_TEST(mistakes_are_noticed)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("mutations_amdgcn");
     TCase *t = tcase_create("mutations_amdgcn");
@@ -191,5 +191,5 @@ int main(void)
     tcase_add_loop_test(t, every_wait_before_a_barrier_is_needed, 0, SUBJECTS);
     suite_add_sampled(t, mistakes_are_noticed, SUBJECTS * MISTAKES);
     suite_add_tcase(s, t);
-    return suite_exit_status(s);
+    return s;
 }

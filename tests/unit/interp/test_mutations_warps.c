@@ -274,7 +274,7 @@ START_TEST(mistakes_are_noticed)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("mutations_warps");
     TCase *t = tcase_create("mutations_warps");
@@ -282,5 +282,5 @@ int main(void)
     suite_add_sampled(t, every_safeguard_is_needed, SUBJECTS * SAFEGUARDS);
     suite_add_sampled(t, mistakes_are_noticed, SUBJECTS * MISTAKES);
     suite_add_tcase(s, t);
-    return suite_exit_status(s);
+    return s;
 }

@@ -51,11 +51,11 @@ START_TEST(memory_runs_out_at_any_point)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("interp_out_of_memory");
     TCase *t = tcase_create("interp_out_of_memory");
     tcase_add_loop_test(t, memory_runs_out_at_any_point, 0, 4);
     suite_add_tcase(s, t);
-    return suite_exit_status(s);
+    return s;
 }

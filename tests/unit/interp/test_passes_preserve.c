@@ -333,7 +333,7 @@ static void add(TCase *t, const TTest *test, int n)
         tcase_add_loop_test(t, test, i, i + 1);
 }
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("passes_preserve");
     TCase *operands = tcase_create("operands");
@@ -356,5 +356,5 @@ int main(void)
     suite_add_tcase(s, pipeline);
     suite_add_tcase(s, results);
     suite_add_tcase(s, shapes);
-    return suite_exit_status(s);
+    return s;
 }

@@ -1023,7 +1023,7 @@ END_TEST
 
 #define LEN(a) ((int)(sizeof(a) / sizeof *(a)))
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("protocol");
     TCase *t = tcase_create("protocol");
@@ -1053,5 +1053,5 @@ int main(void)
     tcase_set_timeout(of_files, 120);
     tcase_add_loop_test(of_files, proofs_of_a_file, 0, LEN(files));
     suite_add_tcase(s, of_files);
-    return suite_exit_status(s);
+    return s;
 }

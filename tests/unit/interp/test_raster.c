@@ -101,7 +101,7 @@ START_TEST(with_what_else_a_schedule_has)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("raster");
     TCase *t = tcase_create("raster");
@@ -111,5 +111,5 @@ int main(void)
     tcase_add_loop_test(t, by_instructions, 0, TARGETS * ORDERS);
     tcase_add_loop_test(t, with_what_else_a_schedule_has, 0, PRODUCTS *ORDERS);
     suite_add_tcase(s, t);
-    return suite_exit_status(s);
+    return s;
 }

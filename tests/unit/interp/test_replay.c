@@ -232,7 +232,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, an_entry_without_stamps_is_refused);
 }
 
-int main(void)
+Suite *SUITE(void)
 {
-    return run_suite("interp_replay", add_tests);
+    return suite_of("interp_replay", add_tests);
 }

@@ -167,7 +167,7 @@ END_TEST
 
 #define LEN(a) ((int)(sizeof(a) / sizeof *(a)))
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("symmetry");
     TCase *t = tcase_create("symmetry");
@@ -175,5 +175,5 @@ int main(void)
     tcase_add_loop_test(t, one_cta_stands_for_all, 0, LEN(clusters));
     tcase_add_loop_test(t, a_mistake_in_a_cluster, 0, LEN(mistakes));
     suite_add_tcase(s, t);
-    return suite_exit_status(s);
+    return s;
 }

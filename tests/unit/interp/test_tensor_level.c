@@ -700,7 +700,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, parts_are_as_many_as_their_index_has_values);
 }
 
-int main(void)
+Suite *SUITE(void)
 {
-    return run_suite("tensor_level", add_tests);
+    return suite_of("tensor_level", add_tests);
 }

@@ -334,7 +334,7 @@ static void add(TCase *t)
     tcase_add_test(t, a_deadlock_is_reported);
 }
 
-int main(void)
+Suite *SUITE(void)
 {
-    return run_suite("interp_timeline", add);
+    return suite_of("interp_timeline", add);
 }

@@ -443,7 +443,7 @@ static void add(TCase *t)
     tcase_add_test(t, replicated_numbers_must_agree);
 }
 
-int main(void)
+Suite *SUITE(void)
 {
-    return run_suite("wmma", add);
+    return suite_of("wmma", add);
 }

@@ -449,7 +449,7 @@ START_TEST(registers_of_a_wave_hold_its_matrices)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("core");
     TCase *tc = tcase_create("core");
@@ -473,5 +473,5 @@ int main(void)
     tcase_add_test(tc, targets_say_what_estimates_divide_by);
     tcase_add_test(tc, registers_of_a_wave_hold_its_matrices);
     suite_add_tcase(s, tc);
-    return suite_exit_status(s);
+    return s;
 }

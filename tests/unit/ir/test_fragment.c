@@ -120,7 +120,7 @@ START_TEST(tiles_are_transposed_products)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     TCase *t = tcase_create("fragment");
     tcase_add_loop_test(t, every_element_has_its_holders, 0, TCC_FRAGMENT_COUNT);
@@ -128,5 +128,5 @@ int main(void)
     tcase_add_loop_test(t, tiles_are_transposed_products, 0, 4);
     Suite *s = suite_create("fragment");
     suite_add_tcase(s, t);
-    return suite_exit_status(s);
+    return s;
 }

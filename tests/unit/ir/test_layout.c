@@ -242,7 +242,7 @@ START_TEST(chunks_lie_alike_in_every_kilobyte)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     enum { SWIZZLES = 4, N = sizeof cases / sizeof *cases };
     TCase *t = tcase_create("layout");
@@ -255,5 +255,5 @@ int main(void)
     tcase_add_loop_test(t, chunks_lie_alike_in_every_kilobyte, 0, SWIZZLES);
     Suite *s = suite_create("layout");
     suite_add_tcase(s, t);
-    return suite_exit_status(s);
+    return s;
 }

@@ -313,7 +313,7 @@ START_TEST(ten_megabytes_of_errors_are_counted)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("text");
     TCase *tc = tcase_create("text");
@@ -330,5 +330,5 @@ int main(void)
     tcase_add_test(tc, ten_megabytes_take_linear_time);
     tcase_add_test(tc, ten_megabytes_of_errors_are_counted);
     suite_add_tcase(s, tc);
-    return suite_exit_status(s);
+    return s;
 }

@@ -146,7 +146,7 @@ START_TEST(a_hundred_errors_are_shown)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("verify");
     TCase *tc = tcase_create("verify");
@@ -160,5 +160,5 @@ int main(void)
     tcase_add_test(tc, a_value_is_used_after_its_definition);
     tcase_add_test(tc, a_hundred_errors_are_shown);
     suite_add_tcase(s, tc);
-    return suite_exit_status(s);
+    return s;
 }

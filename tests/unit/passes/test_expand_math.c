@@ -401,7 +401,7 @@ START_TEST(narrow_elements_are_computed_in_f32)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     TCase *tc = tcase_create("expand_math");
     tcase_add_checked_fixture(tc, setup, teardown);
@@ -413,5 +413,5 @@ int main(void)
     tcase_add_test(tc, narrow_elements_are_computed_in_f32);
     Suite *s = suite_create("expand_math");
     suite_add_tcase(s, tc);
-    return suite_exit_status(s);
+    return s;
 }

@@ -182,7 +182,7 @@ END_TEST
 
 #define LEN(a) ((int)(sizeof(a) / sizeof *(a)))
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("order");
     TCase *t = tcase_create("order");
@@ -191,5 +191,5 @@ int main(void)
     tcase_add_loop_test(t, the_pipeline_is_possible, 0, LEN(targets));
     tcase_add_test(t, documented);
     suite_add_tcase(s, t);
-    return suite_exit_status(s);
+    return s;
 }

@@ -294,7 +294,7 @@ START_TEST(time_chooses_what_is_fast)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("schedule");
     TCase *t = tcase_create("schedule");
@@ -311,5 +311,5 @@ int main(void)
     tcase_add_test(t, time_counts_rounds_and_loads);
     tcase_add_test(t, time_chooses_what_is_fast);
     suite_add_tcase(s, t);
-    return suite_exit_status(s);
+    return s;
 }

@@ -3,10 +3,10 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <tcc/tcc_runtime.h>
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "tests/unit/runtime/fake.h"
 #include "tests/unit/runtime/fake_cuda.h"
 #include "tests/unit/runtime/gpu.h"
 #include "tests/unit/suite.h"
@@ -80,18 +80,14 @@ START_TEST(what_cannot_be_timed)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
-    /* From here on dlopen("libcuda.so.1") finds this one, by its soname. */
-    if (!dlopen(FAKE_CUDA, RTLD_NOW)) {
-        fprintf(stderr, "%s\n", dlerror());
-        return 1;
-    }
+    load_fake(FAKE_CUDA, "fake_cuda");
     Suite *suite = suite_create("bench");
     TCase *tcase = tcase_create("bench");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, the_faster_one_takes_less);
     tcase_add_test(tcase, what_cannot_be_timed);
     suite_add_tcase(suite, tcase);
-    return suite_exit_status(suite);
+    return suite;
 }

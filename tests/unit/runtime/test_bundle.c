@@ -6,13 +6,13 @@
 #include "runtime/runtime.h"
 
 #include <check.h>
-#include <dlfcn.h>
 #include <elf.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/runtime/fake.h"
 #include "tests/unit/runtime/fake_cuda.h"
 #include "tests/unit/runtime/gpu.h"
 #include "tests/unit/runtime/sample.h"
@@ -302,15 +302,9 @@ START_TEST(without_a_driver_the_loader_says_why)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
-    /* From here on dlopen("libcuda.so.1") finds this one, by its soname. */
-    void *library = dlopen(FAKE_CUDA, RTLD_NOW);
-    fake = library ? dlsym(library, "fake_cuda") : NULL;
-    if (!fake) {
-        fprintf(stderr, "%s\n", dlerror());
-        return 1;
-    }
+    fake = load_fake(FAKE_CUDA, "fake_cuda");
     Suite *s = suite_create("bundle");
     TCase *reading = tcase_create("reading");
     tcase_add_test(reading, images_are_read);
@@ -329,5 +323,5 @@ int main(void)
     tcase_add_test(current, a_thread_without_a_gpu_is_told);
     tcase_add_test(current, without_a_driver_the_loader_says_why);
     suite_add_tcase(s, current);
-    return suite_exit_status(s);
+    return s;
 }

@@ -145,7 +145,7 @@ START_TEST(other_files_are_refused)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *suite = suite_create("code_object");
     TCase *tcase = tcase_create("code_object");
@@ -157,5 +157,5 @@ int main(void)
     tcase_add_test(tcase, sizes_that_lie_are_refused);
     tcase_add_test(tcase, other_files_are_refused);
     suite_add_tcase(suite, tcase);
-    return suite_exit_status(suite);
+    return suite;
 }

@@ -329,7 +329,7 @@ START_TEST(processes_share_a_folder)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *suite = suite_create("disk_cache");
     TCase *tcase = tcase_create("disk_cache");
@@ -346,5 +346,5 @@ int main(void)
     tcase_add_test(tcase, short_memory_is_a_miss);
     tcase_add_test(tcase, processes_share_a_folder);
     suite_add_tcase(suite, tcase);
-    return suite_exit_status(suite);
+    return suite;
 }

@@ -213,7 +213,7 @@ START_TEST(widening_covers_every_element)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *suite = suite_create("element");
     TCase *tcase = tcase_create("element");
@@ -230,5 +230,5 @@ int main(void)
     tcase_add_test(tcase, random_numbers_depend_on_seed_and_position_alone);
     tcase_add_test(tcase, widening_covers_every_element);
     suite_add_tcase(suite, tcase);
-    return suite_exit_status(suite);
+    return suite;
 }

@@ -6,14 +6,12 @@
 #include <tcc/tcc_jit.h>
 
 #include <check.h>
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "runtime/code_object.h"
+#include "tests/unit/runtime/fake.h"
 #include "tests/unit/runtime/fake_hip.h"
 #include "tests/unit/runtime/gpu.h"
 #include "tests/unit/suite.h"
@@ -49,6 +47,29 @@ static void read_image(const char *change)
     char path[512];
     snprintf(path, sizeof path, IMAGE_DIR "/%s.hsaco", change);
     image_size = read_file(path, image, sizeof image);
+}
+
+static void load_version(int major)
+{
+    char path[512];
+    snprintf(path, sizeof path, FAKE_HIP_DIR "%d/libamdhip64.so.%d", major, major);
+    fake = load_fake(path, "fake_hip");
+    hip_major = major;
+}
+
+static void load_hip5(void)
+{
+    load_version(5);
+}
+
+static void load_hip6(void)
+{
+    load_version(6);
+}
+
+static void load_hip7(void)
+{
+    load_version(7);
 }
 
 static void setup(void)
@@ -121,7 +142,9 @@ END_TEST
 START_TEST(every_version_is_found_and_read)
 {
     static const int versions[] = {[5] = 5070, [6] = 6020, [7] = 7000};
-    ck_assert_str_eq(rt->hip.name, "libamdhip64.so");
+    char name[32];
+    snprintf(name, sizeof name, "libamdhip64.so.%d", hip_major);
+    ck_assert_str_eq(rt->hip.name, name);
     ck_assert_str_eq(rt->hip.get_properties_name,
                      hip_major == 5 ? "hipGetDeviceProperties" : "hipGetDevicePropertiesR0600");
     ck_assert_str_eq(tcc_device_name(dev), "fake Radeon 0");
@@ -639,19 +662,12 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------- */
 
-static int run_tests(void)
+/* The tests with a version of HIP, which `fixture` loads. */
+static void add_version(Suite *suite, const char *name, SFun fixture)
 {
-    void *library = dlopen("libamdhip64.so", RTLD_NOW);
-    fake = library ? dlsym(library, "fake_hip") : NULL;
-    if (!fake) {
-        fprintf(stderr, "%s\n", dlerror());
-        return 1;
-    }
-    char name[32];
-    snprintf(name, sizeof name, "hip%d", hip_major);
-    Suite *suite = suite_create(name);
     TCase *tcase = tcase_create(name);
     tcase_set_timeout(tcase, 60);
+    tcase_add_checked_fixture(tcase, fixture, NULL);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_source_is_compiled_for_the_gpu);
     tcase_add_test(tcase, every_version_is_found_and_read);
@@ -682,31 +698,13 @@ static int run_tests(void)
     tcase_add_test(tcase, the_fake_refuses_wrong_orders);
     tcase_add_test(tcase, the_fake_refuses_wrong_sizes);
     suite_add_tcase(suite, tcase);
-    return suite_exit_status(suite);
 }
 
-/* Runs this program again for every version of HIP, since the loader looks where it was told to
- * when the process began. */
-int main(int argc, char **argv)
+Suite *SUITE(void)
 {
-    int failed = 0;
-    if (argc > 1) {
-        hip_major = atoi(argv[1]);
-        return run_tests();
-    }
-    for (int version = 5; version <= 7; version++) {
-        char folder[512], number[8];
-        int status = 1;
-        snprintf(folder, sizeof folder, FAKE_HIP_DIR "%d", version);
-        snprintf(number, sizeof number, "%d", version);
-        fflush(NULL);
-        pid_t child = fork();
-        if (!child) {
-            setenv("LD_LIBRARY_PATH", folder, 1);
-            execv("/proc/self/exe", (char *[]){argv[0], number, NULL});
-            _exit(127);
-        }
-        failed |= child < 0 || waitpid(child, &status, 0) != child || status;
-    }
-    return failed;
+    Suite *suite = suite_create("hip");
+    add_version(suite, "hip5", load_hip5);
+    add_version(suite, "hip6", load_hip6);
+    add_version(suite, "hip7", load_hip7);
+    return suite;
 }

@@ -4,10 +4,10 @@
 #define _GNU_SOURCE /* memmem */
 #include <tcc/tcc_jit.h>
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/wait.h>
 
+#include "tests/unit/runtime/fake.h"
 #include "tests/unit/runtime/fake_cuda.h"
 #include "tests/unit/runtime/folder.h"
 #include "tests/unit/runtime/gpu.h"
@@ -352,15 +352,9 @@ START_TEST(processes_share_what_is_kept)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
-    /* From here on dlopen("libcuda.so.1") finds this one, by its soname. */
-    void *library = dlopen(FAKE_CUDA, RTLD_NOW);
-    fake = library ? dlsym(library, "fake_cuda") : NULL;
-    if (!fake) {
-        fprintf(stderr, "%s\n", dlerror());
-        return 1;
-    }
+    fake = load_fake(FAKE_CUDA, "fake_cuda");
     Suite *suite = suite_create("jit");
     TCase *tcase = tcase_create("jit");
     tcase_add_checked_fixture(tcase, setup, teardown);
@@ -378,5 +372,5 @@ int main(void)
     tcase_add_test(tcase, threads_get_one_program);
     tcase_add_test(tcase, processes_share_what_is_kept);
     suite_add_tcase(suite, tcase);
-    return suite_exit_status(suite);
+    return suite;
 }

@@ -4,9 +4,9 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <tcc/tcc_jit.h>
 
-#include <dlfcn.h>
 #include <pthread.h>
 
+#include "tests/unit/runtime/fake.h"
 #include "tests/unit/runtime/fake_cuda.h"
 #include "tests/unit/runtime/folder.h"
 #include "tests/unit/runtime/gpu.h"
@@ -346,16 +346,10 @@ static bool find_ptxas(void)
     return !access(path, X_OK) || !system("command -v ptxas > /dev/null");
 }
 
-int main(void)
+Suite *SUITE(void)
 {
-    /* From here on dlopen("libcuda.so.1") finds this one, by its soname. */
-    void *library = dlopen(FAKE_CUDA, RTLD_NOW);
-    fake = library ? dlsym(library, "fake_cuda") : NULL;
+    fake = load_fake(FAKE_CUDA, "fake_cuda");
     has_ptxas = find_ptxas();
-    if (!fake) {
-        fprintf(stderr, "%s\n", dlerror());
-        return 1;
-    }
     Suite *suite = suite_create("jit_extents");
     TCase *tcase = tcase_create("jit_extents");
     tcase_add_checked_fixture(tcase, setup, teardown);
@@ -374,5 +368,5 @@ int main(void)
     tcase_add_test(tcase, kernels_for_extents_have_machine_code);
     tcase_add_test(tcase, without_ptxas_there_is_ptx);
     suite_add_tcase(suite, tcase);
-    return suite_exit_status(suite);
+    return suite;
 }

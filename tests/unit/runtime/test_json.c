@@ -58,7 +58,7 @@ START_TEST(values_have_kinds)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *suite = suite_create("json");
     TCase *tcase = tcase_create("json");
@@ -66,5 +66,5 @@ int main(void)
     tcase_add_test(tcase, elements_are_counted_over_any_value);
     tcase_add_test(tcase, values_have_kinds);
     suite_add_tcase(suite, tcase);
-    return suite_exit_status(suite);
+    return suite;
 }

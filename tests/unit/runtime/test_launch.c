@@ -4,11 +4,11 @@
 #include "runtime/runtime.h"
 
 #include <check.h>
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/unit/runtime/fake.h"
 #include "tests/unit/runtime/fake_cuda.h"
 #include "tests/unit/runtime/gpu.h"
 #include "tests/unit/runtime/sample.h"
@@ -691,15 +691,9 @@ START_TEST(timing_returns_what_fails)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
-    /* From here on dlopen("libcuda.so.1") finds this one, by its soname. */
-    void *library = dlopen(FAKE_CUDA, RTLD_NOW);
-    fake = library ? dlsym(library, "fake_cuda") : NULL;
-    if (!fake) {
-        fprintf(stderr, "%s\n", dlerror());
-        return 1;
-    }
+    fake = load_fake(FAKE_CUDA, "fake_cuda");
     Suite *suite = suite_create("launch");
     TCase *tcase = tcase_create("launch");
     tcase_add_checked_fixture(tcase, setup, teardown);
@@ -736,5 +730,5 @@ int main(void)
     tcase_add_test(tcase, a_device_that_does_not_open_is_told);
     tcase_add_test(tcase, timing_returns_what_fails);
     suite_add_tcase(suite, tcase);
-    return suite_exit_status(suite);
+    return suite;
 }

@@ -337,7 +337,7 @@ START_TEST(other_ptx_is_refused)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *suite = suite_create("manifest");
     TCase *tcase = tcase_create("manifest");
@@ -353,5 +353,5 @@ int main(void)
     tcase_add_test(tcase, other_ptx_is_refused);
     tcase_set_timeout(tcase, 60);
     suite_add_tcase(suite, tcase);
-    return suite_exit_status(suite);
+    return suite;
 }

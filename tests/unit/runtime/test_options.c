@@ -208,7 +208,7 @@ START_TEST(too_many_pairs_are_refused)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *suite = suite_create("options");
     TCase *tcase = tcase_create("options");
@@ -222,5 +222,5 @@ int main(void)
     tcase_add_test(tcase, lines_inherit_what_their_script_says);
     tcase_add_test(tcase, too_many_pairs_are_refused);
     suite_add_tcase(suite, tcase);
-    return suite_exit_status(suite);
+    return suite;
 }

@@ -227,7 +227,7 @@ START_TEST(other_arguments_are_told)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *suite = suite_create("product");
     TCase *tcase = tcase_create("product");
@@ -244,5 +244,5 @@ int main(void)
                         (int)(sizeof orders / sizeof orders[0]));
     tcase_add_test(tcase, other_arguments_are_told);
     suite_add_tcase(suite, tcase);
-    return suite_exit_status(suite);
+    return suite;
 }

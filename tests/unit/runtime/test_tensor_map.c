@@ -167,7 +167,7 @@ START_TEST(a_cache_without_memory_is_null)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *suite = suite_create("tensor map");
     TCase *tcase = tcase_create("tensor map");
@@ -182,5 +182,5 @@ int main(void)
     tcase_add_test(tcase, threads_may_share_a_cache);
     tcase_add_test(tcase, a_cache_without_memory_is_null);
     suite_add_tcase(suite, tcase);
-    return suite_exit_status(suite);
+    return suite;
 }

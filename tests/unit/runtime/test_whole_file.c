@@ -273,7 +273,7 @@ START_TEST(what_cannot_be_opened_says_why)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("whole_file");
     TCase *t = tcase_create("whole_file");
@@ -291,5 +291,5 @@ int main(void)
     tcase_add_test(t, a_file_is_read_with_a_terminator);
     tcase_add_test(t, what_cannot_be_opened_says_why);
     suite_add_tcase(s, t);
-    return suite_exit_status(s);
+    return s;
 }

@@ -188,7 +188,7 @@ START_TEST(without_a_handler_it_aborts)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("arena");
     TCase *tc = tcase_create("arena");
@@ -206,5 +206,5 @@ int main(void)
     tcase_add_test(tc, sizes_that_overflow_jump_to_the_handler);
     tcase_add_test_raise_signal(tc, without_a_handler_it_aborts, SIGABRT);
     suite_add_tcase(s, tc);
-    return suite_exit_status(s);
+    return s;
 }

@@ -109,7 +109,7 @@ START_TEST(without_jobs_there_is_no_thread)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *suite = suite_create("background");
     TCase *tcase = tcase_create("background");
@@ -118,5 +118,5 @@ int main(void)
     tcase_add_test(tcase, what_waits_at_the_end_is_dropped);
     tcase_add_test(tcase, without_jobs_there_is_no_thread);
     suite_add_tcase(suite, tcase);
-    return suite_exit_status(suite);
+    return suite;
 }

@@ -224,7 +224,7 @@ START_TEST(an_error_is_counted_whatever_allocation_fails)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("diag");
     TCase *tc = tcase_create("diag");
@@ -245,5 +245,5 @@ int main(void)
     tcase_add_test(tc, without_a_callback_errors_are_counted);
     tcase_add_test(tc, an_error_is_counted_whatever_allocation_fails);
     suite_add_tcase(s, tc);
-    return suite_exit_status(s);
+    return s;
 }

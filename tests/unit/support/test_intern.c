@@ -91,7 +91,7 @@ START_TEST(every_failing_allocation_reaches_the_handler)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("intern");
     TCase *tc = tcase_create("intern");
@@ -101,5 +101,5 @@ int main(void)
     tcase_add_test(tc, pointers_stay_while_the_table_grows);
     tcase_add_test(tc, every_failing_allocation_reaches_the_handler);
     suite_add_tcase(s, tc);
-    return suite_exit_status(s);
+    return s;
 }

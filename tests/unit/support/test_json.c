@@ -179,7 +179,7 @@ START_TEST(memory_may_run_out)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("json");
     TCase *t = tcase_create("json");
@@ -192,5 +192,5 @@ int main(void)
     tcase_add_test(t, depth_is_limited);
     tcase_add_test(t, memory_may_run_out);
     suite_add_tcase(s, t);
-    return suite_exit_status(s);
+    return s;
 }

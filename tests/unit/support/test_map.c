@@ -67,7 +67,7 @@ START_TEST(every_failing_allocation_reaches_the_handler)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("map");
     TCase *tc = tcase_create("map");
@@ -75,5 +75,5 @@ int main(void)
     tcase_add_test(tc, values_stay_while_the_map_grows);
     tcase_add_test(tc, every_failing_allocation_reaches_the_handler);
     suite_add_tcase(s, tc);
-    return suite_exit_status(s);
+    return s;
 }

@@ -77,7 +77,7 @@ START_TEST(other_texts_stay_whole)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("ptx");
     TCase *t = tcase_create("ptx");
@@ -87,5 +87,5 @@ int main(void)
     tcase_add_test(t, comments_are_passed_over);
     tcase_add_loop_test(t, other_texts_stay_whole, 0, sizeof whole / sizeof *whole);
     suite_add_tcase(s, t);
-    return suite_exit_status(s);
+    return s;
 }

@@ -116,7 +116,7 @@ START_TEST(a_word_is_found_whole)
 }
 END_TEST
 
-int main(void)
+Suite *SUITE(void)
 {
     Suite *s = suite_create("str");
     TCase *tc = tcase_create("str");
@@ -130,5 +130,5 @@ int main(void)
     tcase_add_test(tc, take_fails_when_even_the_terminator_does);
     tcase_add_test(tc, a_word_is_found_whole);
     suite_add_tcase(s, tc);
-    return suite_exit_status(s);
+    return s;
 }

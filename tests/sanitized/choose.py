@@ -4,11 +4,12 @@
 
 Each test runs on a build whose programs count how often each of their branches runs, and so do the quicker unit tests,
 all of which have sanitizers. Lit tests are taken, those first that have the most new branches for their time, until
-every branch is taken. What is not in the list, as a new test or one that runs nothing that counts, runs with sanitizers.
+every branch is taken; of these go, the longest first, those whose branches the others have by then. What is not in the list, as a new test or one that runs nothing that counts, runs with sanitizers.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 import argparse
+import collections
 import os
 import shutil
 import subprocess
@@ -49,6 +50,12 @@ def choose(branches, seconds, taken):
         new = left.pop(best)
         left = {name: ran - new for name, ran in left.items()}
         chosen.append(best)
+    takers = collections.Counter(branch for name in chosen for branch in branches[name] - taken)
+    for name in sorted(chosen, key=seconds.get, reverse=True):
+        own = branches[name] - taken
+        if all(takers[branch] > 1 for branch in own):
+            takers.subtract(own)
+            chosen.remove(name)
     return chosen
 
 

@@ -2,13 +2,14 @@
 
 TREE is what `cmake --install` made, whose library has LLVM inside, and `cmake --install --component python`, where that
 was done; SECONDS since 1970 are the time of all files, so that the same tree gives the same wheel. Prints the wheel's
-path, in FOLDER.
+path, in FOLDER. The variable TCC_ZIP_LEVEL may say how much it is compressed, 0 to 9.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 import base64
 import hashlib
 import itertools
+import os
 import pathlib
 import re
 import sys
@@ -85,7 +86,7 @@ def main(tree, seconds, folder):
         for name, data in files.items():
             entry = zipfile.ZipInfo(name, max(time.gmtime(int(seconds))[:6], (1980, 1, 1, 0, 0, 0)))
             entry.external_attr = (0o100755 if ".so" in name else 0o100644) << 16
-            wheel.writestr(entry, data, zipfile.ZIP_DEFLATED, 9)
+            wheel.writestr(entry, data, zipfile.ZIP_DEFLATED, int(os.environ.get("TCC_ZIP_LEVEL", "9")))
     print(path)
 
 

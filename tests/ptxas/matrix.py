@@ -5,13 +5,14 @@ usage: matrix.py BUILD [--jobs N] [--versions V,V]
 The versions are in the wheels nvidia-cuda-nvcc-cu12 and nvidia-cuda-nvcc. pip, as it is set up here,
 brings each once into BUILD/ptxas; one that it cannot bring is skipped, and the output says why.
 
-The oldest and the newest version assemble the PTX of the examples for sm_90a and the hand-written kernels; those
-between them share the entries of the former. The oldest, which complains of most, assembles the GPU tests for sm_90a,
-and the others share a quarter of their entries. All versions share the rest: the further tiles of the examples, the same
-programs for sm_89, and what lit's tests left in BUILD/ptxas/ptx (tests/checked/tcc). Of these each entry for sm_90a is
-assembled once, and every third for other targets, which have no products that ptxas could serialise. None may be refused, none may get a warning (C75xx: products serialised or registers short), and
-none may spill more than SPILLS says. What passed once is not assembled again, nor is an entry that a version has had
-from another file, but for its name: many kernels have the same copies in front of them, and the same generic variants.
+Assembled are the examples with all their tiles, the GPU tests, both for sm_90a and for sm_89, the hand-written kernels,
+and what lit's tests left in BUILD/ptxas/ptx (tests/checked/tcc). Entries of one target that have the same instructions,
+but for how many, are of one kind. The longest of each kind is assembled by one version if it has products that ptxas
+could serialise; of the others every third is. Of the kinds that multiply, whatever the width, and copy by the same
+instructions the shortest entry is assembled by all versions. None may be refused, none may get a warning (C75xx:
+products serialised or registers short), and none may spill more than SPILLS says. What passed once is not assembled
+again, nor is an entry that a version has had from another file, but for its name: many kernels have the same copies in
+front of them, and the same generic variants.
 Then sweep.py, with both ends.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -28,7 +29,6 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-import zlib
 
 import sweep
 
@@ -55,7 +55,7 @@ PLATFORMS += ["manylinux_2_%d_x86_64" % minor for minor in (12, 17, 27, 28, 34)]
 SPILLS = {
     "doubtful": 92,  # of tests/driver/may_spill.tile, with a warning
     "f64_functions": 12,  # six results of functions of f64
-    "full": 52,  # of tests/passes/tile_menu.tile, 128 x 224 with a residual
+    "full__128x224": 52,  # of tests/passes/tile_menu.tile, 128 x 224 with a residual
     "both": 136,  # two computed operands, one of bytes, on their way to shared memory; 20 from 12.4 on
     "gated_by_lanes": 256,  # of tests/passes/fma_narrow.tile: four computed operands
     "singles__direct": 4,  # of tests/passes/sm_50.tile for sm_62, with half the registers
@@ -157,8 +157,16 @@ def without_names(text, name="", number=""):
     return text.replace("$L__BB%s_" % number, "$L__BB_")
 
 
+# Instructions, and what bounds threads and registers.
+INSTRUCTION = re.compile(
+    r"^(?:\t?(?:@!?%?\w+ )?([a-z][\w.:]+)|(\.(?:reqntid|maxntid|minnctapersm|maxnreg) .*))", re.MULTILINE
+)
+WIDTH = re.compile(r"(wgmma\.mma_async\.sync\.aligned\.m64)n\d+")
+OF_STRUCTURE = re.compile(r"(wgmma|setmaxnreg|cp|stmatrix|red)\.")
+
+
 class Ptx:
-    """A file, whose entries are left out for a version that has had them."""
+    """A file, whose entries are left out for a version that has had them or leaves them to others."""
 
     def __init__(self, name, path):
         with open(path, encoding="utf-8") as f:
@@ -172,14 +180,13 @@ class Ptx:
         # Debug information refers to entries, and what is said of a name is said of one of them.
         self.stays_whole = name in WARNINGS or ".debug_info" in self.text or not self.keys
 
-    def without(self, had, share, of):
-        """Its text with the entries that are not in `had`, where they are put, and of each `of` entries with that
-        which is number `share`; None: there are none."""
+    def without(self, had, is_wanted):
+        """Its text with the wanted of the entries that are not in `had`, where they are put; None: there are none."""
         if self.stays_whole:
-            return self.text if zlib.crc32(self.text.encode()) % of == share else None
+            return self.text
         parts, end, is_empty = [], 0, True
         for (name, start, after), key in zip(self.entries, self.keys):
-            is_new = key not in had and key[0] % of == share
+            is_new = key not in had and is_wanted(key)
             if is_new or name in SPILLS or name in WARNINGS:
                 is_empty = False
             else:
@@ -190,23 +197,24 @@ class Ptx:
         return None if is_empty else "".join(parts) + self.text[end:]
 
 
-# The share of a version, by its place among those that know a file's PTX: its number, and of how many; None: nothing.
-
-
-def of_examples(place, last, _):
-    return (0, 1) if place in (0, last) else (place % (last - 1), last - 1)
-
-
-def of_tests(place, last, _):
-    return (place, 4 * last) if place else (0, 1)
-
-
-def of_ends(place, last, _):
-    return (0, 1) if place in (0, last) else None
-
-
-def of_once(place, last, target):
-    return place, (last + 1) * (1 if target == "sm_90a" else 3)
+def survey(files):
+    """The keys of the entries to assemble: by one version, every third by one version, and by all versions."""
+    kinds, seen = {}, set()
+    for ptx in files:
+        for (_, start, end), key in zip(ptx.entries, ptx.keys):
+            if key not in seen:
+                seen.add(key)
+                kind = ptx.target, frozenset(INSTRUCTION.findall(ptx.text, start, end))
+                kinds.setdefault(kind, []).append((end - start, key))
+    with_products, others, shortest = set(), set(), {}
+    for (_, instructions), entries in kinds.items():
+        structure = frozenset(WIDTH.sub(r"\1", name) for name, _ in instructions if OF_STRUCTURE.match(name))
+        if any(name.startswith("wgmma.mma_async") for name in structure):
+            with_products.add(max(entries)[1])
+            shortest[structure] = min(entries + [shortest.get(structure, max(entries))])
+        else:
+            others.add(max(entries)[1])
+    return with_products, others, {key for _, key in shortest.values()}
 
 
 def assemble(ptxas, version, name, ptx, passed):
@@ -274,32 +282,38 @@ def main():
     def compiled(tool, sources, *options):
         return compile_all(args.build, tool, sources, home + "/made", args.jobs, options) if versions else []
 
-    always = compiled("tcc", examples, "--tiles=1")
-    tests = compiled("tcc", gpu_tests, "--tiles=1")
-    ends = compiled("tcc-opt", by_hand)
-    once = compiled("tcc", examples) + compiled("tcc", examples, "--target=sm_89")
-    once += compiled("tcc", gpu_tests, "--tiles=1", "--target=sm_89")
-    once += [("lit: " + os.path.basename(f), f) for f in sorted(glob.glob(home + "/ptx/*.ptx"))]
-    failed = [name for name, path in always + tests + ends + once if not path]
+    # tests/checker/programs.test has the proofs for sm_90a.
+    made = compiled("tcc", examples, "--no-verify-pipeline") + compiled("tcc", examples, "--target=sm_89")
+    made += compiled("tcc", gpu_tests, "--tiles=1", "--no-verify-pipeline")
+    made += compiled("tcc", gpu_tests, "--tiles=1", "--target=sm_89")
+    made += compiled("tcc-opt", by_hand)
+    made += [("lit: " + os.path.basename(f), f) for f in sorted(glob.glob(home + "/ptx/*.ptx"))]
+    failed = [name for name, path in made if not path]
     for name in failed:
         print("FAIL: %s does not compile" % name)
 
     work, n_had, n_too_new = [], 0, 0
-    files_read = {path: Ptx(name, path) for name, path in always + tests + ends + once if path}
-    had_by_oldest = {key for _, path in always + tests + ends if path for key in files_read[path].keys}
+    files_read = [(name, Ptx(name, path)) for name, path in made if path]
+    once, third, always = survey(ptx for _, ptx in files_read)
     for version, ptxas in versions:
-        had, had_once = set(), set(had_by_oldest)
-        for files_of, share_of in ((always, of_examples), (tests, of_tests), (ends, of_ends), (once, of_once)):
-            for name, path in files_of:
-                takers = [v for v, _ in versions if path and files_read[path].version <= VERSIONS.get(v, IN_PATH)[1]]
-                if version not in takers:
-                    n_too_new += bool(path)
-                    continue
-                share = share_of(takers.index(version), len(takers) - 1, files_read[path].target)
-                text = share and files_read[path].without(had_once if share_of == of_once else had, *share)
-                n_had += text is None
-                if text is not None:
-                    work.append((ptxas, version, name, text, passed_folder))
+        had = set()
+        for name, ptx in files_read:
+            takers = [v for v, _ in versions if ptx.version <= VERSIONS.get(v, IN_PATH)[1]]
+            if version not in takers:
+                n_too_new += 1
+                continue
+
+            place, n = takers.index(version), len(takers)
+
+            def is_wanted(key, place=place, n=n):
+                share = n if key in once else 3 * n if key in third else 0
+                return key in always or (share and key[0] % share == place)
+
+            # What is said of hand-written kernels differs between versions.
+            text = ptx.without(had, is_wanted) if place in (0, n - 1) or not ptx.stays_whole else None
+            n_had += text is None
+            if text is not None:
+                work.append((ptxas, version, name, text, passed_folder))
     print("%d files have nothing for a ptxas that others have not, %d are of PTX newer than it" % (n_had, n_too_new))
     n_passed, n_failed, spilled = 0, len(failed), set()
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:

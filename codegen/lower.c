@@ -241,6 +241,11 @@ static bool lower_if(tcc_lower *l, const tcc_op *op)
 
 static void lower_pack(tcc_lower *l, const tcc_op *op)
 {
+    LLVMValueRef vector = tcc_lower_concat(l, op->operands, op->n_operands);
+    if (vector) {
+        tcc_lower_set_vector(l, &op->results[0], vector);
+        return;
+    }
     LLVMValueRef *out = TCC_NEW_ARRAY(l->arena, LLVMValueRef, tcc_lower_count(op->results[0].type));
     for (unsigned i = 0, at = 0; i < op->n_operands; i++) {
         unsigned n = tcc_lower_count(op->operands[i]->type);

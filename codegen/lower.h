@@ -112,6 +112,12 @@ const LLVMValueRef *tcc_lower_elems(const tcc_lower *l, const tcc_value *v);
 LLVMValueRef tcc_lower_scalar(const tcc_lower *l, const tcc_value *v);
 /* A value as one LLVM value: a vector, where it has more elements than one. */
 LLVMValueRef tcc_lower_vector(const tcc_lower *l, const tcc_value *v);
+/* The same bits as a vector, or a number, of another type. */
+LLVMValueRef tcc_lower_vector_as(const tcc_lower *l, const tcc_value *v, LLVMTypeRef type);
+/* Vectors one after the other as one; NULL unless they are of one type, kept as vectors, and a power of two of them. */
+LLVMValueRef tcc_lower_concat(const tcc_lower *l, tcc_value *const *values, unsigned n);
+/* The address at an offset in l->lds. */
+LLVMValueRef tcc_lower_lds(const tcc_lower *l, const tcc_value *offset);
 /* Sets the elements of a value: `elems` lives in l->arena. */
 void tcc_lower_set(tcc_lower *l, const tcc_value *v, const LLVMValueRef *elems);
 void tcc_lower_set_scalar(tcc_lower *l, const tcc_value *v, LLVMValueRef x);

@@ -17,6 +17,8 @@ typedef struct held {
     const LLVMValueRef *elems;
     LLVMValueRef vector;
     LLVMBasicBlockRef elems_in, vector_in; /* NULL: of the form that was set */
+    LLVMValueRef cast, address;            /* what tcc_lower_vector_as and tcc_lower_lds made of it last */
+    LLVMBasicBlockRef cast_in, address_in;
 } held;
 
 static held *held_of(const tcc_lower *l, const tcc_value *v)
@@ -69,6 +71,54 @@ LLVMValueRef tcc_lower_vector(const tcc_lower *l, const tcc_value *v)
             LLVMBuildInsertElement(l->builder, h->vector, h->elems[i], tcc_lower_i32(l, i), "");
     h->vector_in = here(l);
     return h->vector;
+}
+
+LLVMValueRef tcc_lower_vector_as(const tcc_lower *l, const tcc_value *v, LLVMTypeRef type)
+{
+    held *h = held_of(l, v);
+    if (h->cast && h->cast_in == here(l) && LLVMTypeOf(h->cast) == type)
+        return h->cast;
+    h->cast = LLVMBuildBitCast(l->builder, tcc_lower_vector(l, v), type, "");
+    h->cast_in = here(l);
+    return h->cast;
+}
+
+/* n vectors, a power of two, in one. */
+static LLVMValueRef concat(const tcc_lower *l, const LLVMValueRef *vectors, unsigned n, unsigned width)
+{
+    if (n == 1)
+        return vectors[0];
+    LLVMValueRef a = concat(l, vectors, n / 2, width);
+    LLVMValueRef b = concat(l, vectors + n / 2, n / 2, width);
+    LLVMValueRef *order = TCC_NEW_ARRAY(l->arena, LLVMValueRef, n * width);
+    for (unsigned i = 0; i < n * width; i++)
+        order[i] = tcc_lower_i32(l, i);
+    return LLVMBuildShuffleVector(l->builder, a, b, LLVMConstVector(order, n * width), "");
+}
+
+LLVMValueRef tcc_lower_concat(const tcc_lower *l, tcc_value *const *values, unsigned n)
+{
+    LLVMValueRef *vectors = TCC_NEW_ARRAY(l->arena, LLVMValueRef, n);
+    if (n & (n - 1))
+        return NULL;
+    for (unsigned i = 0; i < n; i++) {
+        const held *h = held_of(l, values[i]);
+        if (!h->vector || h->vector_in || values[i]->type != values[0]->type)
+            return NULL;
+        vectors[i] = h->vector;
+    }
+    return concat(l, vectors, n, tcc_lower_count(values[0]->type));
+}
+
+LLVMValueRef tcc_lower_lds(const tcc_lower *l, const tcc_value *offset)
+{
+    held *h = held_of(l, offset);
+    LLVMValueRef by = tcc_lower_scalar(l, offset);
+    if (h->address && h->address_in == here(l))
+        return h->address;
+    h->address = LLVMBuildInBoundsGEP2(l->builder, l->types[TCC_i8], l->lds, &by, 1, "");
+    h->address_in = here(l);
+    return h->address;
 }
 
 static void set(tcc_lower *l, const tcc_value *v, held h)

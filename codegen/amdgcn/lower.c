@@ -43,7 +43,7 @@ static LLVMTypeRef access_type(const tcc_lower *l, const tcc_type *type)
 
 static LLVMValueRef as_access(const tcc_lower *l, const tcc_value *v)
 {
-    return LLVMBuildBitCast(l->builder, tcc_lower_vector(l, v), access_type(l, v->type), "");
+    return tcc_lower_vector_as(l, v, access_type(l, v->type));
 }
 
 /* ---- memory: buffers ------------------------------------------------------------------- */
@@ -110,8 +110,7 @@ static LLVMValueRef lds_pointer(tcc_lower *l, const tcc_op *op, const tcc_value 
                   tcc_op_info_get(op->code)->name);
         return NULL;
     }
-    LLVMValueRef offset = tcc_lower_scalar(l, addr), constant = attr_i32(l, op, "offset");
-    LLVMValueRef base = LLVMBuildInBoundsGEP2(l->builder, l->types[TCC_i8], l->lds, &offset, 1, "");
+    LLVMValueRef base = tcc_lower_lds(l, addr), constant = attr_i32(l, op, "offset");
     return attr(op, "offset") ? LLVMBuildInBoundsGEP2(l->builder, l->types[TCC_i8], base, &constant, 1, "") : base;
 }
 
@@ -212,13 +211,12 @@ static void barrier(tcc_lower *l)
  * own, bf16 is passed as i16. */
 static LLVMValueRef wmma_operand(const tcc_lower *l, const tcc_value *v, tcc_scalar elem)
 {
-    LLVMValueRef x = tcc_lower_vector(l, v);
     LLVMTypeRef type = elem == TCC_f16    ? l->types[TCC_f16]
                        : elem == TCC_bf16 ? LLVMInt16TypeInContext(l->context)
                                           : NULL;
     if (!type)
-        return x;
-    return LLVMBuildBitCast(l->builder, x, LLVMVectorType(type, 2 * tcc_lower_count(v->type)), "");
+        return tcc_lower_vector(l, v);
+    return tcc_lower_vector_as(l, v, LLVMVectorType(type, 2 * tcc_lower_count(v->type)));
 }
 
 static tcc_scalar attr_scalar(const tcc_op *op, const char *name)

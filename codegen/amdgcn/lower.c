@@ -348,6 +348,17 @@ static LLVMValueRef scalar_result(tcc_lower *l, const tcc_op *op)
     }
 }
 
+/* Calls what only LLVM's scheduler needs to see. Other passes would ask, for each load and each of these, whether it
+ * writes what is loaded. */
+static void keep_order(const tcc_lower *l, const char *intrinsic, unsigned n, const LLVMValueRef *args)
+{
+    enum { INACCESSIBLE = 3 << 2 }; /* llvm::MemoryEffects: memory that no other instruction can name */
+    LLVMValueRef call = tcc_lower_intrinsic(l, intrinsic, NULL, n, args);
+    unsigned kind = LLVMGetEnumAttributeKindForName("memory", strlen("memory"));
+    LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                             LLVMCreateEnumAttribute(l->context, kind, INACCESSIBLE));
+}
+
 /* What says something to LLVM's scheduler or to the wave's; false when op is none of these. */
 static bool schedules(tcc_lower *l, const tcc_op *op)
 {
@@ -356,10 +367,10 @@ static bool schedules(tcc_lower *l, const tcc_op *op)
                                          (unsigned long long)attr(op, "priority"), false);
     switch (op->code) {
     case TCC_OP_amdgcn_sched_barrier:
-        tcc_lower_intrinsic(l, "llvm.amdgcn.sched.barrier", NULL, 1, x);
+        keep_order(l, "llvm.amdgcn.sched.barrier", 1, x);
         return true;
     case TCC_OP_amdgcn_sched_group:
-        tcc_lower_intrinsic(l, "llvm.amdgcn.sched.group.barrier", NULL, 3, x);
+        keep_order(l, "llvm.amdgcn.sched.group.barrier", 3, x);
         return true;
     case TCC_OP_amdgcn_setprio:
         tcc_lower_intrinsic(l, "llvm.amdgcn.s.setprio", NULL, 1, &priority);

@@ -106,6 +106,8 @@ if getattr(config, "emulator", ""):  # what a test compiles does not link with s
 for program in ("make", "shellcheck", "groff", "vim", "zsh", "fish"):
     if shutil.which(program):
         config.available_features.add(program)
+if os.path.exists("/sys/kernel/mm/transparent_hugepage"):
+    config.available_features.add("large-pages")
 if os.getuid() == 0:
     config.available_features.add("root")
 if os.path.exists(root + "/.git") and shutil.which("git"):

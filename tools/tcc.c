@@ -390,6 +390,7 @@ int main(int argc, char **argv)
         return fmt_main(argc - 1, argv + 1);
     if (argc > 1 && !strcmp(argv[1], "lsp"))
         return lsp_main(argc - 1, argv + 1);
+    use_large_pages();
     parse_arguments(&a, argc, argv);
     for (size_t i = 0; i < a.n_targets; i++)
         if (!strcmp(a.targets[i], "native"))

@@ -189,6 +189,8 @@ unsigned tcc_p_rotated_actor(const tcc_protocol *p, const tcc_pstate *s, unsigne
 bool tcc_p_rotates_later(const tcc_protocol *p, int64_t iterations);
 /* Whether tiles begin at any stage, and states are rotated from the first on. */
 bool tcc_p_rotates_tiles(const tcc_protocol *p);
+/* After so many rotations all is as before; 0: there are none. */
+int64_t tcc_p_rotation_period(const tcc_protocol *p);
 /* Whether there are loops in loops: tiles of any numbers of iterations. */
 bool tcc_p_has_tiles(const tcc_protocol *p);
 /* Where granules of shared memory are after a rotation; NULL when there is none. */

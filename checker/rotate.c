@@ -374,6 +374,11 @@ bool tcc_p_rotates_tiles(const tcc_protocol *p)
     return p->rotation && p->rotation->carried;
 }
 
+int64_t tcc_p_rotation_period(const tcc_protocol *p)
+{
+    return p->rotation ? p->rotation->period : 0;
+}
+
 static bool has_loops_in_loops(const tcc_pcode *code, bool inside)
 {
     for (size_t i = 0; i < code->n; i++) {

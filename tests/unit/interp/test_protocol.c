@@ -873,7 +873,7 @@ static const struct {
     {"tests/gpu/cluster.tile", 17, 127000},
     {"tests/gpu/cluster_shapes.tile", 22, 255000},
     {"tests/gpu/cluster_sum.tile", 39, 363000},
-    {"tests/gpu/dynamic.tile", 19, 1312000},
+    {"tests/gpu/dynamic.tile", 19, 859000},
     {"tests/gpu/pingpong.tile", 19, 578000},
     {"tests/gpu/staging.tile", 18, 290000},
 };

@@ -265,8 +265,10 @@ tcc_status tcc_p_explore(tcc_protocol *p)
     tcc_pstate *s = tcc_p_first_state(p);
     tcc_p_runs_find(p);
     tcc_p_calm_find(p);
-    if (!p->as_it_is)
+    if (!p->as_it_is) {
         tcc_p_rotation_find(p, s);
+        tcc_p_laps_find(p, s);
+    }
     p->loose &= tcc_p_has_tiles(p);
     while (s) {
         tcc_presult r = run(p, s);

@@ -34,6 +34,7 @@
  * rotate.c   what rotates the stages of a ring
  * renames.c  what that makes of mbarriers and bytes
  * rotated.c  states that differ by the stage which comes next
+ * laps.c     or by the phase of mbarriers that tiles use in turn
  * sums.c     numbers that wait for a number of iterations
  * common_knowledge.c  what all warps know
  * normal.c   when two states are the same
@@ -208,6 +209,19 @@ bool tcc_p_tell_rotations_apart(tcc_protocol *p, const tcc_pstate *s);
 /* The bytes of operand i of an MMA, given its descriptor; 0: it is wrong, or they are not all in shared memory. */
 size_t tcc_p_mma_ranges(const tcc_protocol *p, const tcc_pinst *in, unsigned i, int64_t bits,
                         tcc_prange *ranges);
+/* ---- laps (laps.c) ---------------------------------------------------------------------- */
+
+/* Finds what a lap does, given the state that comes first. */
+void tcc_p_laps_find(tcc_protocol *p, tcc_pstate *first);
+/* How many tiles later than s the state is by which it is written: 0 or a lap; -1: states are told apart. */
+int64_t tcc_p_lap(const tcc_protocol *p, const tcc_pstate *s);
+bool tcc_p_is_index_of_tiles(const tcc_protocol *p, const tcc_pframe *f);
+bool tcc_p_is_flipped_barrier(const tcc_protocol *p, int64_t address);
+/* What a warp's slots are so many tiles later. */
+void tcc_p_lap_slots(const tcc_protocol *p, unsigned warp, tcc_pvalue *slots, int64_t lap);
+/* A wait for such an mbarrier does not depend on the tile. False when that is no harm, being known in time. */
+bool tcc_p_laps_fail(tcc_protocol *p);
+
 /* Whether a record's number is more than x: 0, 1, or -1 if that must be chosen. */
 int tcc_p_is_more(tcc_protocol *p, const tcc_pstate *s, int record, int64_t x);
 /* An iteration count, once it has a known upper bound; until then it stays a symbol. False if the number must be

@@ -238,6 +238,7 @@ static void put_index(writer *w, const tcc_pframe *f)
 {
     bool counts = f->code->moduli[0] > 1 && !w->p->symbol_data && !f->of->tests; /* as rotate.c has it */
     int64_t at = f->lo + f->iter * f->step, turned = counts ? w->s->turned : 0;
+    turned += w->lap > 0 && tcc_p_is_index_of_tiles(w->p, f) ? w->lap : 0;
     put_int(w, f->by_iterations ? 0 : f->cap == INT64_MAX ? -1 : at < f->cap ? at : f->cap);
     put_int(w, f->iter > 0);
     if (!f->by_iterations && f->code->args[0] != TCC_P_NO_SLOT)
@@ -283,6 +284,8 @@ static void put_slots(writer *w, unsigned warp)
     if (warp > 1)
         tcc_p_copy_slots(of - 2, row, NULL);
     tcc_p_copy_slots(of, row, tcc_p_slot(p, w->s, warp, 0));
+    if (w->lap >= 0)
+        tcc_p_lap_slots(p, warp, row, w->lap);
     for (size_t r = 0; r < p->registers.len; r++) {
         tcc_pvalue *v = &row[p->registers.data[r]];
         if (v->kind == TCC_P_REGISTERS && v->delta & TCC_P_IS_A)
@@ -382,14 +385,14 @@ static void put_barriers(writer *w)
         const tcc_pbarrier *bar = &w->s->barriers[b];
         if (!tcc_p_is_followed_barrier(p, b))
             continue;
+        bool odd = bar->odd ^ (w->lap > 0 && tcc_p_is_flipped_barrier(p, bar->address));
         const int64_t words[] = {bar->address,
                                  (int64_t)bar->init_lane,
                                  pair_of(bar->expected, bar->pending),
                                  bar->bytes,
                                  bar->issued,
-                                 bar->init_warp | (bar->phase % 2 != bar->odd) << 8 |
-                                     (int64_t)(bar->fence_clock > 0) << 16 | (int64_t)(bar->phase > 0) << 17 |
-                                     (int64_t)(p->ctas > 1 && bar->last_copy) << 18};
+                                 bar->init_warp | (bar->phase % 2 != odd) << 8 | (int64_t)(bar->fence_clock > 0) << 16 |
+                                     (int64_t)(bar->phase > 0) << 17 | (int64_t)(p->ctas > 1 && bar->last_copy) << 18};
         put(w, words, sizeof words);
         put_clock(w, &w->columns[bar->init_warp], bar->init_clock);
         put_clock(w, &w->columns[bar->init_warp], bar->fence_clock);
@@ -546,6 +549,7 @@ size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, const bool *is_f
     find_clocks(&w);
     tcc_p_sums_find(p, s, w.base_at);
     w.drawn_base = tcc_p_drawn_base(p, s, w.base_at);
+    w.lap = is_free ? -1 : tcc_p_lap(p, s);
     put_int(&w, s->n_records | (int64_t)s->n_barriers << 16 | (int64_t)(is_free ? 0 : s->n_atoms) << 32);
     for (unsigned c = 0; c < p->ctas; c++)
         put_int(&w, s->free_registers[c]);

@@ -22,6 +22,7 @@ typedef struct writer {
     uint32_t *common; /* as of an entity: what all warps know */
     const bool *is_free; /* of atoms of a calm state; NULL: it is none */
     int64_t base_at[TCC_P_RECORDS];
+    int64_t lap;        /* the state is written as so many tiles later; -1: as it is */
     int64_t drawn_base; /* numbers that were drawn are written by their distance from this */
 } writer;
 

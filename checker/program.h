@@ -185,6 +185,7 @@ typedef struct tcc_pinst {
     uint32_t end_slot;           /* what comes behind it in its block has its slots from here on */
     uint8_t does, does_later;    /* calm.c: what it does, or something in it; one that follows in this block */
     bool stays, stays_at_barrier; /* rotate.c: its accesses, its mbarrier, do not depend on a counter; */
+    bool waits_anywhere;         /* laps.c: a wait for an mbarrier that is not known beforehand */
     bool tests_bound;            /* a comparison of an index with its loop's bound: it does not depend on one either */
 } tcc_pinst;
 

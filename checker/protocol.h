@@ -98,6 +98,7 @@ struct tcc_protocol {
     struct tcc_pcovers *covers;  /* covers.c */
     tcc_pvalue *rows[2];         /* a warp's slots in their normal form */
     struct tcc_protation *rotation; /* NULL: none is known */
+    struct tcc_plaps *laps;         /* laps.c; NULL: none are known */
     struct tcc_psymmetry *symmetry; /* of a cluster's CTAs; NULL: all are followed, as they are if `all_ctas` */
     bool all_ctas;
     struct tcc_psums *sums;      /* sums.c */

@@ -51,7 +51,7 @@ static void move_barrier(walk *w, int64_t from, int64_t to, int flips)
 /* Whether a wait's parity is the other one. */
 static int flips_at(walk *w, const tcc_pinst *wait, int64_t x)
 {
-    tcc_pvalue a = value_at(w, wait->operands[1], x), b = value_at(w, wait->operands[1], x + 1);
+    tcc_pvalue a = value_at(w, wait->operands[1], x), b = value_at(w, wait->operands[1], x + w->step);
     if (!tcc_p_is_exact(&a) || !tcc_p_is_exact(&b))
         fail(w);
     return a.v != b.v;
@@ -265,6 +265,34 @@ void tcc_p_rename(walk *w, tcc_pinst *in)
         stays &= r == NOT_RENAMED;
     }
     in->stays |= stays;
+}
+
+/* The same a lap later: nothing changes but the parity of mbarriers. Where it is waited for one whose address is not
+ * known here, that is known in time. */
+void tcc_p_flip(walk *w, tcc_pinst *in)
+{
+    tcc_opcode code = in->op->code;
+    bool waits = code == TCC_OP_nvvm_mbarrier_wait;
+    if ((tcc_op_does(code, TCC_BARRIER) && tcc_op_does(code, TCC_ALLOCATES)) || code == TCC_OP_nvvm_fence_mbarrier_init)
+        fail(w); /* of mbarriers that it does not name */
+    for (unsigned i = 0; i < in->op->n_operands; i++)
+        if (!(waits && i == 1) && varies(w, in->operands[i]))
+            fail(w);
+    if (!waits || w->failed)
+        return;
+    uint32_t slot = in->operands[0], parity = in->operands[1];
+    tcc_pvalue at = value_at(w, slot, 0);
+    bool known = counter_of(w, slot) || tcc_p_is_exact(&at);
+    in->waits_anywhere |= !known;
+    if (!known && varies(w, parity))
+        fail(w);
+    for (int64_t x = 0; known && x < w->r->period; x++) {
+        at = value_at(w, slot, x);
+        if (!tcc_p_is_exact(&at))
+            fail(w);
+        else
+            move_barrier(w, at.v, at.v, counter_of(w, parity) && flips_at(w, in, x));
+    }
 }
 
 /* ---- all of them ----------------------------------------------------------------------- */

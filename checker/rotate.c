@@ -188,7 +188,7 @@ static void compute(walk *w, tcc_pinst *in)
         same &= !memcmp(&table[x], &table[0], sizeof *table);
     tcc_pvalue v = table[by ? w->r->period - 1 : 0];
     /* What is not known here may be known there, and differ. */
-    bool depends = by && !(same && tcc_p_is_exact(&v)), tests = depends && may_test_bound(w, in);
+    bool depends = by && !(same && tcc_p_is_exact(&v)), tests = depends && !w->laps && may_test_bound(w, in);
     in->tests_bound |= tests;
     w->by[slot] = depends && !tests ? by : NO_COUNTER;
     w->tables[slot] = by ? table : NULL;
@@ -209,7 +209,7 @@ static void walk_loop(walk *w, tcc_pinst *in, bool late, bool begins)
 {
     tcc_pcode *body = &in->regions[0];
     for (unsigned i = 0; i < 3; i++)
-        if (counter_of(w, in->operands[i]))
+        if (varies(w, in->operands[i]))
             fail(w);
     set_unknown(w, body->args[0]);
     if (counter_of(w, body->args[0]) && (late || !counts_up(w, in)))
@@ -217,7 +217,7 @@ static void walk_loop(walk *w, tcc_pinst *in, bool late, bool begins)
     for (unsigned i = 0; i < in->op->n_results; i++) {
         set_unknown(w, body->args[1 + i]);
         bool counts = counter_of(w, body->args[1 + i]);
-        if (counts ? late && !is_shifted(w, in->operands[3 + i]) : counter_of(w, in->operands[3 + i]))
+        if (counts ? late && !is_shifted(w, in->operands[3 + i]) : varies(w, in->operands[3 + i]))
             fail(w);
     }
     walk_code(w, in, body, late || (begins && in->loops));
@@ -227,15 +227,18 @@ static void walk_loop(walk *w, tcc_pinst *in, bool late, bool begins)
 
 static void walk_branch(walk *w, tcc_pinst *in, bool late)
 {
-    const tcc_pvalue *c = tcc_p_slot(w->p, w->s, w->warp, in->operands[0]);
+    int64_t n = counter_of(w, in->operands[0]) ? w->r->period : 1;
     bool taken[2] = {false, false};
-    if (counter_of(w, in->operands[0]))
+    if (varies(w, in->operands[0]))
         fail(w);
-    for (unsigned l = 0; l < w->p->n_lanes; l++) {
-        int64_t v = 0;
-        bool known = tcc_p_lane(w->p, c, l, &v);
-        taken[0] |= !known || v;
-        taken[1] |= !known || !v;
+    for (int64_t x = 0; x < n; x++) {
+        tcc_pvalue c = value_at(w, in->operands[0], x);
+        for (unsigned l = 0; l < w->p->n_lanes; l++) {
+            int64_t v = 0;
+            bool known = tcc_p_lane(w->p, &c, l, &v);
+            taken[0] |= !known || v;
+            taken[1] |= !known || !v;
+        }
     }
     for (unsigned r = 0; r < 2; r++)
         if (taken[r])
@@ -248,7 +251,7 @@ static void walk_yield(walk *w, const tcc_pinst *of, const tcc_pcode *code, cons
 {
     for (unsigned i = 0; of && i < of->op->n_results && i < yield->op->n_operands; i++) {
         bool counts = is_loop(of) && counter_of(w, code->args[1 + i]);
-        if (counts ? !is_shifted(w, yield->operands[i]) : counter_of(w, yield->operands[i]))
+        if (counts ? !is_shifted(w, yield->operands[i]) : varies(w, yield->operands[i]))
             fail(w);
     }
 }
@@ -257,7 +260,7 @@ static void walk_yield(walk *w, const tcc_pinst *of, const tcc_pcode *code, cons
 static void check_op(walk *w, tcc_pinst *in)
 {
     if (in->op->n_operands > KEPT || !(*find_known(w, in, 9))++)
-        tcc_p_rename(w, in);
+        (w->laps ? tcc_p_flip : tcc_p_rename)(w, in);
 }
 
 static void walk_op(walk *w, tcc_pinst *in, bool late)
@@ -267,7 +270,7 @@ static void walk_op(walk *w, tcc_pinst *in, bool late)
     bool follows = tcc_op_does(in->op->code, TCC_P_FOLLOWED & ~TCC_LANES);
     /* A place in a tensor depends on no counter, and a copy from there is not known by an mbarrier's name. */
     for (unsigned i = 0; in->tensor && i < in->place->n_terms; i++)
-        if (counter_of(w, in->place->terms[i].slot) || in->does & TCC_P_NAMES)
+        if (varies(w, in->place->terms[i].slot) || in->does & TCC_P_NAMES)
             fail(w);
     if (late && follows)
         check_op(w, in);
@@ -275,7 +278,7 @@ static void walk_op(walk *w, tcc_pinst *in, bool late)
         compute(w, in);
     else
         for (unsigned i = 0; late && i < in->op->n_operands; i++)
-            if (counter_of(w, in->operands[i]))
+            if (varies(w, in->operands[i]))
                 fail(w);
     for (unsigned i = 0; (follows || !number) && i < in->op->n_results; i++)
         set_unknown(w, in->results[i]);
@@ -332,6 +335,25 @@ static void create_state(const tcc_protocol *p, rotation *r)
     r->to = TCC_NEW_ARRAY(p->scratch, uint32_t, p->max_barriers + 1);
 }
 
+void tcc_p_walk(walk *w)
+{
+    const tcc_protocol *p = w->p;
+    tcc_arena *scratch = p->scratch;
+    size_t n = ((size_t)p->n_followed + 1) * p->n_slots;
+    w->r->kinds = TCC_NEW_ARRAY(scratch, uint8_t, n + 1);
+    w->r->moves_from = tcc_ptable_create(scratch);
+    w->r->moves_to = tcc_ptable_create(scratch);
+    w->known = tcc_ptable_create(scratch);
+    w->by = TCC_NEW_ARRAY(scratch, uint32_t, p->n_slots + 1);
+    w->tables = TCC_NEW_ARRAY(scratch, tcc_pvalue *, p->n_slots + 1);
+    tcc_pvalue *slots = TCC_NEW_ARRAY(scratch, tcc_pvalue, n + 1);
+    memcpy(slots, w->s->slots, n * sizeof *slots);
+    for (unsigned i = 0; i < p->n_warps && !w->failed; i++)
+        if (i < p->n_followed || w->shares >> i % p->spread & 1)
+            walk_warp(w, i);
+    memcpy(w->s->slots, slots, n * sizeof *slots);
+}
+
 void tcc_p_rotation_find(tcc_protocol *p, tcc_pstate *first)
 {
     rotation *r = TCC_NEW(p->scratch, rotation);
@@ -339,23 +361,12 @@ void tcc_p_rotation_find(tcc_protocol *p, tcc_pstate *first)
         return;
     if (!r->carried)
         find_beginning(r, &p->body);
-    r->moves_from = tcc_ptable_create(p->scratch);
-    r->moves_to = tcc_ptable_create(p->scratch);
-    size_t n = ((size_t)p->n_followed + 1) * p->n_slots;
-    r->kinds = TCC_NEW_ARRAY(p->scratch, uint8_t, n + 1);
     r->granules = TCC_NEW_ARRAY(p->scratch, uint32_t, p->n_granules + 1);
     memset(r->granules, 0xff, p->n_granules * sizeof *r->granules);
-    tcc_pvalue *slots = TCC_NEW_ARRAY(p->scratch, tcc_pvalue, n + 1);
-    memcpy(slots, first->slots, n * sizeof *slots);
-    walk w = {.p = p, .s = first, .r = r, .known = tcc_ptable_create(p->scratch)};
-    w.by = TCC_NEW_ARRAY(p->scratch, uint32_t, p->n_slots + 1);
-    w.tables = TCC_NEW_ARRAY(p->scratch, tcc_pvalue *, p->n_slots + 1);
+    walk w = {.p = p, .s = first, .r = r, .step = 1};
     for (unsigned i = 0; i < 2; i++)
         w.ranges[i].at = TCC_NEW_ARRAY(p->scratch, tcc_prange, TCC_P_MAX_CHUNKS);
-    for (unsigned i = 0; i < p->n_warps && !w.failed; i++)
-        if (i < p->n_followed || w.shares >> i % p->spread & 1)
-            walk_warp(&w, i);
-    memcpy(first->slots, slots, n * sizeof *slots);
+    tcc_p_walk(&w);
     if (w.failed || !tcc_p_renames_one_to_one(&w))
         return;
     p->atom_infos.data[0].moving = w.moving; /* nothing was accessed yet: there is one atom */

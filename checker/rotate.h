@@ -52,6 +52,9 @@ static inline tcc_pvalue counter_at(const tcc_protocol *p, const rotation *r, in
     return (tcc_pvalue){.kind = TCC_P_KNOWN, .v = v, .delta = r->period};
 }
 
+/* rotated.c: whether all warps are behind the beginning of the loop from which on states are rotated. */
+bool tcc_p_are_late(const tcc_protocol *p, const tcc_pstate *s);
+
 /* ---- while it is found ----------------------------------------------------------------- */
 
 enum { NO_COUNTER = 0 };
@@ -92,6 +95,8 @@ typedef struct walk {
     uint32_t moving; /* granules that become others */
     operand_ranges ranges[2];
     tcc_ptable *known; /* what ops came to for other warps */
+    int64_t step;      /* that is added to counters: 1, or a lap (laps.c), */
+    bool laps;         /* in which nothing is renamed */
 } walk;
 
 static inline uint32_t counter_of(const walk *w, uint32_t slot)
@@ -112,10 +117,24 @@ static inline void fail(walk *w)
     w->failed = true;
 }
 
-/* rotate.c: the one counter that an op's operands depend on. */
+/* Whether a number, or those of lanes, may be another with each counter, or a lap later. */
+static inline bool varies(const walk *w, uint32_t slot)
+{
+    bool same = w->laps || !counter_of(w, slot);
+    for (int64_t x = 0; x < w->r->period && same && counter_of(w, slot); x++) {
+        tcc_pvalue a = value_at(w, slot, x), b = value_at(w, slot, x + w->step);
+        same = (tcc_p_is_exact(&a) || a.kind == TCC_P_LANES) && tcc_p_is_same(&a, &b);
+    }
+    return !same;
+}
+
+/* rotate.c: looks at all warps, beginning in a state, which stays as it is. */
+void tcc_p_walk(walk *w);
+/* The one counter that an op's operands depend on. */
 uint32_t tcc_p_find_dependence(walk *w, const tcc_pinst *in);
-/* renames.c: what an op behind the beginning of the first loop makes of what it names. */
+/* renames.c: what an op behind the beginning of the first loop makes of what it names; of mbarriers a lap later. */
 void tcc_p_rename(walk *w, tcc_pinst *in);
+void tcc_p_flip(walk *w, tcc_pinst *in);
 /* Whether that is one to one, and MMAs and lanes access what has become of what they accessed. */
 bool tcc_p_renames_one_to_one(walk *w);
 

@@ -17,6 +17,14 @@ static bool is_late(const tcc_pwarp *w)
     return !w->depth;
 }
 
+bool tcc_p_are_late(const tcc_protocol *p, const tcc_pstate *s)
+{
+    bool late = true;
+    for (unsigned i = 0; i < p->n_warps && late; i++)
+        late = is_late(&s->warps[i]);
+    return late;
+}
+
 /* Whether nothing is on its way of which a rotation would change the name: MMAs that some warps of a
  * warpgroup have issued and others have not. */
 static bool may_rotate(const tcc_protocol *p, const tcc_pstate *s)

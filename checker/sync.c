@@ -87,6 +87,8 @@ int tcc_p_barrier_of_cluster(tcc_protocol *p, tcc_pstate *s, unsigned warp, cons
     const char *name = tcc_op_info_get(in->op->code)->name;
     if (in->stays_at_barrier && tcc_p_is_rotated_barrier(p, address) && tcc_p_rotation_fails(p))
         return -1;
+    if (in->waits_anywhere && tcc_p_is_flipped_barrier(p, address) && tcc_p_laps_fail(p))
+        return -1;
     if (b < 0) {
         tcc_p_wrong(p, s, warp, in,
                     "%s: there may be no mbarrier yet at byte %lld of shared memory", name, tcc_p_byte(address));

@@ -3,14 +3,17 @@
 
 #include <stdalign.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 typedef struct chunk {
     struct chunk *next;
     size_t cap, used;
+    bool huge;
     alignas(max_align_t) char data[];
 } chunk;
 
@@ -21,7 +24,10 @@ struct tcc_arena {
     size_t used;
 };
 
-enum { FIRST_CHUNK_BYTES = 16 * 1024, MAX_CHUNK_BYTES = 1024 * 1024 };
+/* Small chunks double; behind these come huge pages, since a fault for each small page may take longer than what is
+ * done with it. */
+enum { FIRST_CHUNK_BYTES = 16 * 1024, MAX_SMALL_CHUNK_BYTES = 256 * 1024, HUGE_PAGE_BYTES = 2 * 1024 * 1024 };
+enum { HUGE_CHUNK_BYTES = HUGE_PAGE_BYTES - sizeof(chunk) };
 
 tcc_arena *tcc_arena_create(jmp_buf *on_oom)
 {
@@ -37,7 +43,10 @@ void tcc_arena_destroy(tcc_arena *a)
     for (int i = 0; i < 2; i++)
         for (chunk *c = lists[i], *next; c; c = next) {
             next = c->next;
-            free(c);
+            if (c->huge)
+                munmap(c, HUGE_PAGE_BYTES);
+            else
+                free(c);
         }
     free(a);
 }
@@ -79,14 +88,29 @@ static chunk *take_spare(tcc_arena *a, size_t size)
     return c;
 }
 
+/* A chunk that is a huge page, or as many small ones where there are none; NULL when memory is short. */
+static chunk *map_huge_chunk(void)
+{
+    char *p = mmap(NULL, 2 * HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    size_t before = -(uintptr_t)p % HUGE_PAGE_BYTES;
+    if (before)
+        munmap(p, before);
+    munmap(p + before + HUGE_PAGE_BYTES, HUGE_PAGE_BYTES - before);
+    madvise(p + before, HUGE_PAGE_BYTES, MADV_HUGEPAGE);
+    chunk *c = (chunk *)(void *)(p + before);
+    c->huge = true;
+    return c;
+}
+
 static chunk *create_chunk(tcc_arena *a, size_t size)
 {
     size_t cap = a->head ? a->head->cap * 2 : FIRST_CHUNK_BYTES;
-    if (cap > MAX_CHUNK_BYTES)
-        cap = MAX_CHUNK_BYTES;
-    if (cap < size)
-        cap = size;
-    chunk *c = calloc(1, sizeof *c + cap);
+    bool huge = cap > MAX_SMALL_CHUNK_BYTES && size <= HUGE_CHUNK_BYTES;
+    if (cap < size || huge)
+        cap = huge ? HUGE_CHUNK_BYTES : size;
+    chunk *c = huge ? map_huge_chunk() : calloc(1, sizeof *c + cap);
     if (!c)
         out_of_memory(a);
     c->cap = cap;

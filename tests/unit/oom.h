@@ -1,4 +1,4 @@
-/* oom: makes allocations fail. It reaches malloc, calloc and realloc called from the rooms and the
+/* oom: makes allocations fail. It reaches malloc, calloc, realloc and mmap called from the rooms and the
  * test, which are linked with --wrap, and nothing inside shared libraries. Check allocates too:
  * assert after disarming.
  *

@@ -13,13 +13,14 @@
 typedef struct chunk {
     struct chunk *next;
     size_t cap, used;
+    size_t dirty; /* so many bytes were used before, and may not be 0 */
     bool huge;
     alignas(max_align_t) char data[];
 } chunk;
 
 struct tcc_arena {
     chunk *head;
-    chunk *spare; /* zeroed */
+    chunk *spare;
     jmp_buf *on_oom;
     size_t used;
 };
@@ -55,7 +56,7 @@ void tcc_arena_clear(tcc_arena *a)
 {
     for (chunk *c = a->head, *next; c; c = next) {
         next = c->next;
-        memset(c->data, 0, c->used);
+        c->dirty = c->used > c->dirty ? c->used : c->dirty;
         c->used = 0;
         c->next = a->spare;
         a->spare = c;
@@ -129,8 +130,11 @@ void *tcc_arena_alloc(tcc_arena *a, size_t size)
         c->next = a->head;
         a->head = c;
     }
-    void *p = a->head->data + a->head->used;
-    a->head->used += size;
+    chunk *c = a->head;
+    void *p = c->data + c->used;
+    if (c->used < c->dirty)
+        memset(p, 0, c->dirty - c->used < size ? c->dirty - c->used : size);
+    c->used += size;
     a->used += size;
     return p;
 }

@@ -17,7 +17,7 @@ enum { SMALL_LEAST = 2, SMALL_MOST = 64 };
  * reported more, since other mbarriers count as stages. */
 static int64_t small(const tcc_protocol *p, const tcc_precord *r)
 {
-    int64_t phases = p->symbol_data ? p->symbol_data : p->draws ? tcc_p_rotation_period(p) : 0;
+    int64_t phases = p->symbol_data ? p->symbol_data : p->keeps_counts ? tcc_p_rotation_period(p) : 0;
     int64_t n = p->spans && phases ? phases / 2 : p->max_barriers / p->ctas / 2;
     n = n < SMALL_LEAST ? SMALL_LEAST : n > SMALL_MOST ? SMALL_MOST : n;
     return n * r->scale;
@@ -31,7 +31,7 @@ static bool is_same(const tcc_protocol *p, const tcc_precord *r)
 /* Whether what a number turns out to be is kept. */
 static bool is_kept(const tcc_protocol *p, const tcc_precord *r)
 {
-    return (!p->loose || p->draws) && is_same(p, r);
+    return (!p->loose || p->keeps_counts) && is_same(p, r);
 }
 
 static tcc_pcount *find(tcc_pstate *s, uint32_t symbol)

@@ -207,7 +207,8 @@ bool tcc_p_is_new(tcc_protocol *p, tcc_pstate *s, const bool *is_free)
     s->told = tcc_p_told(p, s);
     if (p->loose) {
         forget_idle(p, s);
-        forget_others(p, s);
+        if (!p->symbol_data) /* roles that take tiles in turn need it */
+            forget_others(p, s);
     }
     const tcc_pstate *as = is_free ? s : tcc_p_rotated(p, s);
     c->len = tcc_p_normal(p, as, is_free, &c->bytes, &c->cap);

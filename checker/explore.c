@@ -383,8 +383,7 @@ static tcc_status follow(tcc_protocol *p, way how, way *did, size_t *steps)
 {
     if (p->status)
         return p->status;
-    how.loose &= !p->symbol_data; /* where numbers of iterations are data, little is proven so */
-    p->draws = draws(&p->body);
+    p->keeps_counts = p->symbol_data || draws(&p->body);
     p->loose = how.loose;
     p->spans = how.spans;
     p->loosened = how.loose && p->least_threshold < p->threshold;

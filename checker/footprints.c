@@ -182,6 +182,10 @@ static bool give_to_parts(const tcc_protocol *p, granule_words w)
             struct tcc_patom_info *from = &p->atom_infos.data[p->atom_of[g]], *to;
             uint16_t part = p->part[p->atom_of[g]];
             to = &p->atom_infos.data[part];
+            if (from == to) { /* it is taken whole */
+                rotates |= to->moving > 0;
+                continue;
+            }
             to->ctas |= (uint8_t)(1u << tcc_p_cta_at(g * p->granule));
             moving = give(p, rotated, g, n, part);
             from->moving -= moving;

@@ -6,9 +6,9 @@
 #include "checker/model.h"
 
 typedef struct entry {
-    uint64_t hash, value;
+    uint64_t value;
     const uint8_t *key;
-    size_t bytes;
+    uint32_t hash, bytes;
 } entry;
 
 struct tcc_ptable {
@@ -41,7 +41,7 @@ uint64_t tcc_p_hash(const void *bytes, size_t n)
     return h ^ h >> 29;
 }
 
-static entry *find(tcc_ptable *t, uint64_t hash, const void *key, size_t bytes)
+static entry *find(tcc_ptable *t, uint32_t hash, const void *key, uint32_t bytes)
 {
     size_t i = hash & (t->cap - 1);
     while (t->entries[i].key && (t->entries[i].hash != hash || t->entries[i].bytes != bytes ||
@@ -63,12 +63,12 @@ static void grow(tcc_ptable *t)
 
 uint64_t *tcc_ptable_at(tcc_ptable *t, const void *key, size_t bytes)
 {
-    if (2 * (t->len + 1) > t->cap)
+    if (4 * (t->len + 1) > 3 * t->cap)
         grow(t);
-    uint64_t hash = tcc_p_hash(key, bytes);
-    entry *e = find(t, hash, key, bytes);
+    uint32_t hash = (uint32_t)tcc_p_hash(key, bytes);
+    entry *e = find(t, hash, key, (uint32_t)bytes);
     if (!e->key) {
-        *e = (entry){.hash = hash, .bytes = bytes};
+        *e = (entry){.hash = hash, .bytes = (uint32_t)bytes};
         e->key = (const uint8_t *)tcc_arena_strndup(t->arena, key, bytes);
         t->len++;
     }

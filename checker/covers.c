@@ -90,7 +90,7 @@ static void forget_others(const tcc_protocol *p, tcc_pstate *s)
             if (g != own && seen[mmas + g] > p->common[mmas + g])
                 seen[mmas + g] = p->common[mmas + g];
     }
-    for (unsigned k = 0; k < p->n_groups * TCC_P_GROUPS; k++)
+    for (unsigned k = 0; k < (group_of(p->n_followed - 1) + 1) * TCC_P_GROUPS; k++)
         for (unsigned i = 0; i < p->n_warps; i++)
             if (group_of(i) != k / TCC_P_GROUPS && s->warps[i].committed &&
                 s->groups[k].clocks[i] > p->common[passed + i])

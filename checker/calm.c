@@ -68,7 +68,9 @@ bool tcc_p_is_quiet(const tcc_protocol *p, const tcc_patom *a, const uint32_t *c
     bool quiet = a->mark == TCC_P_NEVER || (a->mark == TCC_P_ASYNC && common[a->writer] >= a->clock);
     for (uint32_t i = a->readers; i && quiet; i = p->readers.data[i].next) {
         const struct tcc_preader *r = &p->readers.data[i];
-        quiet = r->actor >= p->n_warps && common[r->actor] >= r->clock;
+        quiet = common[r->actor] >= r->clock;
+        if (r->actor < p->n_warps) /* copies may follow, too: it must be known of a fence behind the read */
+            quiet &= common[p->n_actors + r->actor] >= r->clock;
     }
     return quiet;
 }

@@ -49,7 +49,7 @@ struct tcc_protocol {
     uint32_t *tensors;     /* of each parameter: 1 + the first of the same tensor */
     uint8_t *tensor_uses;  /* by 1 + the number of a parameter */
     uint32_t most_pending; /* copies to global memory, in a wait */
-    bool keeps_counts; /* iteration counts are data, or tiles are drawn: from tile to tile (counts.c) */
+    bool keeps_counts;     /* iteration counts are data, or tiles are drawn: from tile to tile (counts.c) */
     const tcc_op *draw;    /* that draws numbers; NULL: none did yet; */
     unsigned drawer;       /* the warp that runs it */
     uint32_t drawing, tested; /* 1 + the symbols of how often loops that test it run, and of what they test */

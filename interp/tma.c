@@ -152,25 +152,39 @@ static tcc_outcome send(tcc_exec *x, const tcc_op *op, const tcc_bulk_copy *c, i
     return TCC_NEXT;
 }
 
-/* Moves the box's elements one by one. */
+/* Receives n elements of a row of the box, from the e-th on, which are at a place in the tensor; -1: outside, as zeros.
+ * A swizzle moves chunks as a whole. */
+static void receive(const tcc_bulk_copy *c, int64_t e, int64_t n, int64_t at)
+{
+    const tcc_tensor_map *m = c->map;
+    for (int64_t i = 0, part; i < n; i += part) {
+        int64_t address = address_of(c, e + i), room = (ALIGN - address % ALIGN) / m->elem_bytes;
+        tcc_cell cells[ALIGN] = {0};
+        part = room < n - i ? room : n - i;
+        for (int64_t k = 0; k < part && at >= 0; k++)
+            cells[k] = tcc_param_load(m->tensor, at + i + k);
+        tcc_encode_bytes(cells, 1, (size_t)part, m->elem, c->cta->smem + (address - TCC_SMEM_BASE));
+    }
+}
+
+/* Moves the box, row by row. */
 static tcc_outcome move(tcc_exec *x, const tcc_op *op, const tcc_bulk_copy *c, bool to_shared)
 {
     const tcc_tensor_map *m = c->map;
     int64_t i[TCC_MAP_RANK] = {0}, n = m->box_bytes / m->elem_bytes;
-    for (int64_t e = 0, end; e < n; step(m, i)) {
-        int64_t at = place_of(c, i), run = run_of(c, i, at);
+    for (int64_t e = 0, run; e < n; e += run, step(m, i)) {
+        int64_t at = place_of(c, i);
         bool inside = at >= 0;
-        for (end = e + run; e < end; e++, at += m->strides[0]) {
-            int64_t address = address_of(c, e);
-            if (inside && at >= m->tensor->count)
-                return TCC_WRONG(x, op, "element %lld is not in '%s'", (long long)at, m->tensor->name);
-            if (to_shared) {
-                uint64_t bits = inside ? tcc_encode(tcc_param_load(m->tensor, at), m->elem) : 0;
-                memcpy(c->cta->smem + (address - TCC_SMEM_BASE), &bits, (size_t)m->elem_bytes);
-            } else if (inside && send(x, op, c, at, address) == TCC_FAILED) {
-                return TCC_FAILED;
-            }
+        run = run_of(c, i, at);
+        if (inside && at + run > m->tensor->count) {
+            int64_t missing = at < m->tensor->count ? m->tensor->count : at;
+            return TCC_WRONG(x, op, "element %lld is not in '%s'", (long long)missing, m->tensor->name);
         }
+        if (to_shared)
+            receive(c, e, run, at);
+        for (int64_t k = 0; k < run && inside && !to_shared; k++)
+            if (send(x, op, c, at + k, address_of(c, e + k)) == TCC_FAILED)
+                return TCC_FAILED;
         i[0] += run - 1;
     }
     return TCC_NEXT;

@@ -64,6 +64,8 @@ static void move_barriers(walk *w, tcc_pinst *in, unsigned operand)
     tcc_pvalue from = value_at(w, slot, 0), to;
     bool known = counter_of(w, slot) || tcc_p_is_exact(&from);
     in->stays_at_barrier |= !known;
+    if (waits && !known && varies(w, in->operands[1]))
+        fail(w);
     int64_t further[TCC_P_CTAS];
     unsigned n;
     if (!find_reached(w, in, further, &n))

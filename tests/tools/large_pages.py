@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-LEAST_KB = 60 << 10
+LEAST_KB = 28 << 10
 DEADLINE_S = 60
 
 

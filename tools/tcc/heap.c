@@ -15,7 +15,7 @@
 
 enum {
     LARGE_PAGE_BYTES = 2 << 20,
-    HEAP_BYTES = 64 << 20,       /* what is not used takes no memory */
+    HEAP_BYTES = 32 << 20,       /* what is not used takes no memory */
     THREAD_HEAP_BYTES = 4 << 20, /* with which a thread's own heap begins */
     MMAP_BYTES = 32 << 20        /* the most that mallopt takes */
 };

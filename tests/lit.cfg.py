@@ -65,6 +65,15 @@ def has_hip():
     return False
 
 
+def has_vm_flags():
+    """Whether /proc tells what a process has asked of its memory: not every kernel or sandbox does."""
+    try:
+        with open("/proc/self/smaps", encoding="utf-8") as smaps:
+            return "\nVmFlags:" in smaps.read()
+    except OSError:
+        return False
+
+
 def find_python(module):
     """A Python that has a module, or None: the one that TCC_TEST_PYTHON names, the user's, Debian's."""
     for python in (os.environ.get("TCC_TEST_PYTHON", ""), "python3", "/usr/bin/python3"):
@@ -106,7 +115,7 @@ if getattr(config, "emulator", ""):  # what a test compiles does not link with s
 for program in ("make", "shellcheck", "groff", "vim", "zsh", "fish"):
     if shutil.which(program):
         config.available_features.add(program)
-if os.path.exists("/sys/kernel/mm/transparent_hugepage"):
+if os.path.exists("/sys/kernel/mm/transparent_hugepage") and has_vm_flags():
     config.available_features.add("large-pages")
 if os.getuid() == 0:
     config.available_features.add("root")

@@ -107,10 +107,9 @@ static chunk *map_huge_chunk(void)
 
 static chunk *create_chunk(tcc_arena *a, size_t size)
 {
-    size_t cap = a->head ? a->head->cap * 2 : FIRST_CHUNK_BYTES;
-    bool huge = cap > MAX_SMALL_CHUNK_BYTES && size <= HUGE_CHUNK_BYTES;
-    if (cap < size || huge)
-        cap = huge ? HUGE_CHUNK_BYTES : size;
+    size_t next = a->head ? a->head->cap * 2 : FIRST_CHUNK_BYTES;
+    bool small = next <= MAX_SMALL_CHUNK_BYTES, huge = !small && size <= HUGE_CHUNK_BYTES;
+    size_t cap = huge ? HUGE_CHUNK_BYTES : small && size < next ? next : size;
     chunk *c = huge ? map_huge_chunk() : calloc(1, sizeof *c + cap);
     if (!c)
         out_of_memory(a);

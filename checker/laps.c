@@ -113,8 +113,5 @@ bool tcc_p_laps_fail(tcc_protocol *p)
 {
     bool used = p->laps->used;
     p->laps = NULL;
-    p->apart |= used;
-    if (used)
-        p->status = TCC_ERR_UNSUPPORTED;
-    return used;
+    return tcc_p_tell_apart_if(p, used);
 }

@@ -57,15 +57,23 @@ static int flips_at(walk *w, const tcc_pinst *wait, int64_t x)
     return a.v != b.v;
 }
 
+/* Whether it is known here which mbarrier an op names. A wait for one that is not must be for one parity. */
+static bool knows_barrier(walk *w, const tcc_pinst *in, uint32_t slot)
+{
+    tcc_pvalue at = value_at(w, slot, 0);
+    bool known = counter_of(w, slot) || tcc_p_is_exact(&at);
+    if (!known && in->op->code == TCC_OP_nvvm_mbarrier_wait && varies(w, in->operands[1]))
+        fail(w);
+    return known;
+}
+
 static void move_barriers(walk *w, tcc_pinst *in, unsigned operand)
 {
     bool waits = in->op->code == TCC_OP_nvvm_mbarrier_wait;
     uint32_t slot = in->operands[operand];
     tcc_pvalue from = value_at(w, slot, 0), to;
-    bool known = counter_of(w, slot) || tcc_p_is_exact(&from);
+    bool known = knows_barrier(w, in, slot);
     in->stays_at_barrier |= !known;
-    if (waits && !known && varies(w, in->operands[1]))
-        fail(w);
     int64_t further[TCC_P_CTAS];
     unsigned n;
     if (!find_reached(w, in, further, &n))
@@ -283,13 +291,10 @@ void tcc_p_flip(walk *w, tcc_pinst *in)
     if (!waits || w->failed)
         return;
     uint32_t slot = in->operands[0], parity = in->operands[1];
-    tcc_pvalue at = value_at(w, slot, 0);
-    bool known = counter_of(w, slot) || tcc_p_is_exact(&at);
+    bool known = knows_barrier(w, in, slot);
     in->waits_anywhere |= !known;
-    if (!known && varies(w, parity))
-        fail(w);
     for (int64_t x = 0; known && x < w->r->period; x++) {
-        at = value_at(w, slot, x);
+        tcc_pvalue at = value_at(w, slot, x);
         if (!tcc_p_is_exact(&at))
             fail(w);
         else

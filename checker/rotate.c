@@ -423,14 +423,19 @@ bool tcc_p_is_rotated_barrier(const tcc_protocol *p, int64_t address)
     return false;
 }
 
-bool tcc_p_rotation_fails(tcc_protocol *p)
+bool tcc_p_tell_apart_if(tcc_protocol *p, bool used)
 {
-    bool used = p->rotation->used;
-    p->rotation = NULL;
     p->apart |= used;
     if (used)
         p->status = TCC_ERR_UNSUPPORTED;
     return used;
+}
+
+bool tcc_p_rotation_fails(tcc_protocol *p)
+{
+    bool used = p->rotation->used;
+    p->rotation = NULL;
+    return tcc_p_tell_apart_if(p, used);
 }
 
 bool tcc_p_rotation_ends(tcc_protocol *p, tcc_pstate *s, unsigned cta)

@@ -4,7 +4,8 @@
 
 Each test runs on a build whose programs count how often each of their branches runs, and so do the quicker unit tests,
 all of which have sanitizers. Lit tests are taken, those first that have the most new branches for their time, until
-every branch is taken; of these go, the longest first, those whose branches the others have by then. What is not in the list, as a new test or one that runs nothing that counts, runs with sanitizers.
+every branch is taken; of these go, the longest first, those whose branches the others have by then. What is not in the
+list, as a new test or one that runs nothing that counts, runs with sanitizers.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """

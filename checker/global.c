@@ -91,16 +91,12 @@ void tcc_p_global_next_iteration(tcc_pstate *s, unsigned warp)
     unite(s);
 }
 
-static bool keep(tcc_protocol *p, tcc_pstate *s, const tcc_pglobal *g)
+static void keep(tcc_protocol *p, tcc_pstate *s, const tcc_pglobal *g)
 {
     drop_past(p, s);
-    if (s->n_globals == TCC_P_GLOBALS)
-        return tcc_p_unsupported(p, g->by, "more than %d accesses to tensors are not waited for",
-                                 TCC_P_GLOBALS),
-               false;
+    tcc_p_globals_reserve(p, s, s->n_globals + 1);
     s->globals[s->n_globals++] = *g;
     unite(s);
-    return true;
 }
 
 /* ---- accesses ------------------------------------------------------------------------------ */
@@ -163,7 +159,8 @@ static bool access_tensor(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in,
         if (where != TCC_P_APART && conflicts(p, s, in, by, old, where))
             return false;
     }
-    return keep(p, s, &g);
+    keep(p, s, &g);
+    return true;
 }
 
 bool tcc_p_global_copy(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc_paccess *by)

@@ -245,6 +245,8 @@ bool tcc_p_sums_fail(tcc_protocol *p);
 /* ---- states (state.c) ------------------------------------------------------------------ */
 
 tcc_pstate *tcc_p_state_create(const tcc_protocol *p);
+/* Makes room for so many accesses to tensors. */
+void tcc_p_globals_reserve(const tcc_protocol *p, tcc_pstate *s, unsigned n);
 /* Copies what is in use. */
 void tcc_p_state_copy(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *from);
 /* What fixed ops give in each warp. */

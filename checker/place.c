@@ -110,18 +110,37 @@ static bool add_term(const finder *d, const tcc_value *v, const factors *f)
 
 static const tcc_value *uncast(const tcc_value *v)
 {
-    while (v->def && v->def->code == TCC_OP_arith_cast)
+    while (v->def && v->def->code == TCC_OP_arith_cast &&
+           tcc_scalar_widens(v->def->operands[0]->type->elem, v->type->elem))
         v = v->def->operands[0];
     return v;
 }
 
-/* Whether v, an extent, times f is a stride: then it is one further along a dimension. */
+/* Multiplies f with all that v is a product of, dimensions and constants; false when v is no such product. */
+static bool multiply(const finder *d, const tcc_value *v, factors *f, unsigned depth)
+{
+    int64_t c;
+    v = uncast(v);
+    const char *name = dim_name(d->p, v);
+    if (name && f->n < TCC_P_RANK) {
+        f->dims[f->n++] = name;
+        return true;
+    }
+    if (tcc_value_is_int(v, &c) && c > 0 && c <= INT32_MAX && f->constant <= INT32_MAX) {
+        f->constant *= c;
+        return true;
+    }
+    bool product = v->def && v->def->code == TCC_OP_arith_mul && depth < TCC_P_RANK;
+    return product && multiply(d, v->def->operands[0], f, depth + 1) &&
+           multiply(d, v->def->operands[1], f, depth + 1);
+}
+
+/* Whether v, a product of extents, times f is a stride: then it is one further along a dimension. */
 static bool add_stride(const finder *d, const tcc_value *v, factors f)
 {
-    const char *name = dim_name(d->p, uncast(v));
-    if (!name || f.n == TCC_P_RANK)
+    size_t n = f.n;
+    if (!multiply(d, v, &f, 0) || f.n == n)
         return false;
-    f.dims[f.n++] = name;
     unsigned dim = strided_dim(d, &f);
     d->place->from[dim] += dim ? 1 : 0;
     return dim;
@@ -132,7 +151,6 @@ static bool find_terms(const finder *d, const tcc_value *v, factors f, unsigned 
 {
     enum { MAX_DEPTH = 32 };
     const tcc_op *op = v->def;
-    int64_t c;
     if (depth > MAX_DEPTH)
         return false;
     if (add_stride(d, v, f))
@@ -144,18 +162,14 @@ static bool find_terms(const finder *d, const tcc_value *v, factors f, unsigned 
         return find_terms(d, op->operands[0], f, depth + 1) &&
                find_terms(d, op->operands[1], f, depth + 1);
     for (unsigned i = 0; op && op->code == TCC_OP_arith_mul && i < 2; i++) {
-        const tcc_value *by = uncast(op->operands[i]);
         factors more = f;
-        const char *name = dim_name(d->p, by);
-        if (name && f.n < TCC_P_RANK)
-            more.dims[more.n++] = name;
-        else if (tcc_value_is_int(by, &c) && c > 0 && c <= INT32_MAX && f.constant <= INT32_MAX)
-            more.constant *= c;
-        else
+        if (!multiply(d, op->operands[i], &more, 0))
             continue;
         tcc_pplace before = *d->place;
         if (find_terms(d, op->operands[!i], more, depth + 1))
             return true;
+        if (more.n > f.n) /* by a dimension that is no stride: nothing is known of it */
+            return false;
         *d->place = before; /* what is multiplied is itself a coordinate */
     }
     return add_term(d, v, &f);

@@ -26,7 +26,6 @@ enum {
     TCC_P_RANK = 5,     /* of tensor maps */
     TCC_P_KNOWN_ITERATIONS = 32, /* at most: they are counted one by one */
     TCC_P_TERMS = 16,   /* of the index of an element */
-    TCC_P_GLOBALS = 64, /* accesses to tensors that are not waited for */
     TCC_P_PARTS = 4,    /* of a warp, whose lanes know different things */
     TCC_P_A = 64,       /* operands in registers that are not waited for */
     TCC_P_MAX_CHUNKS = 512, /* of 16 bytes, in an MMA's operand */

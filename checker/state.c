@@ -23,8 +23,19 @@ tcc_pstate *tcc_p_state_create(const tcc_protocol *p)
     s->versions = TCC_NEW_ARRAY(p->scratch, uint64_t, n_entities);
     s->parts = TCC_NEW_ARRAY(p->scratch, tcc_ppart, tcc_p_max_parts(p) + 1);
     tcc_p_memory_reserve(p, s, 1);
-    s->globals = TCC_NEW_ARRAY(p->scratch, tcc_pglobal, p->follows ? TCC_P_GLOBALS : 1);
     return s;
+}
+
+void tcc_p_globals_reserve(const tcc_protocol *p, tcc_pstate *s, unsigned n)
+{
+    enum { FEW = 16 };
+    if (n <= s->globals_room)
+        return;
+    const tcc_pglobal *old = s->globals;
+    s->globals_room = n < FEW ? FEW : 2 * n;
+    s->globals = TCC_NEW_ARRAY(p->scratch, tcc_pglobal, s->globals_room);
+    if (s->n_globals)
+        memcpy(s->globals, old, s->n_globals * sizeof *old);
 }
 
 bool tcc_p_held_slots(const tcc_pframe *f, size_t i, tcc_pslots *piece)
@@ -92,6 +103,7 @@ static void copy_warps(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *
 void tcc_p_state_copy(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *from)
 {
     tcc_p_memory_reserve(p, to, from->n_atoms);
+    tcc_p_globals_reserve(p, to, from->n_globals);
     tcc_p_copy_numbers(to, from);
     copy_warps(p, to, from);
     memcpy(to->barriers, from->barriers, from->n_barriers * sizeof *to->barriers);
@@ -104,7 +116,8 @@ void tcc_p_state_copy(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *f
     copy_clocks(p, to, from);
     memcpy(to->parts, from->parts, from->n_parts * sizeof *to->parts);
     memcpy(to->atoms, from->atoms, from->n_atoms * sizeof *to->atoms);
-    memcpy(to->globals, from->globals, from->n_globals * sizeof *to->globals);
+    if (from->n_globals)
+        memcpy(to->globals, from->globals, from->n_globals * sizeof *to->globals);
 }
 
 /* Registers that a thread has at first: its share, as much as an instruction can name. */

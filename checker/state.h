@@ -167,7 +167,7 @@ struct tcc_pstate {
     tcc_patom *atoms;
     tcc_ppart *parts; /* their clocks come after those of all other entities */
     tcc_pglobal *globals;
-    unsigned room; /* for atoms */
+    unsigned room, globals_room; /* for atoms, and for accesses to tensors */
     tcc_pnamed named[TCC_P_NAMED];
     tcc_precord records[TCC_P_RECORDS];
     tcc_pcount counts[TCC_P_COUNTS];

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "checker/checker.h"
+#include "driver/check_manifest.h"
 #include "driver/check_passes.h"
 #include "driver/context.h"
 #include "driver/emit.h"
@@ -336,6 +337,9 @@ static tcc_status run_job(job *j, const char *source, size_t size)
     keep_ir(j, source, size);
     if (tcc_emit_is_ir(j->o->emit))
         return print_ir(j);
+    status = tcc_check_manifest(j->mod->manifest, j->ir, j->signatures, j->n_signatures, &j->diag);
+    if (status)
+        return status;
     if (j->o->emit == TCC_EMIT_MANIFEST) {
         tcc_str text = {0};
         tcc_str_printf(&text, "%s\n", j->mod->manifest);

@@ -8,8 +8,11 @@
 #ifndef TCC_FRONTEND_AST_H
 #define TCC_FRONTEND_AST_H
 
+#include <assert.h>
+
 #include "frontend/names.h"
 #include "ir/ir.h"
+#include "support/manifest.h"
 
 typedef struct tcc_ast_name {
     const char *text; /* interned */
@@ -130,10 +133,12 @@ typedef struct tcc_ast_index {
 enum {
     TCC_MAX_INDICES = 64, /* of a kernel: bits in an uint64_t */
     TCC_MAX_RANK = 12,
-    TCC_MAX_PARAMS = 64,
+    TCC_MAX_PARAMS = TCC_MANIFEST_ARGS,
     TCC_MAX_EXPRS = 4096,  /* of a kernel */
     TCC_MAX_KERNELS = 1024 /* of a file */
 };
+static_assert((int)TCC_MAX_RANK <= TCC_MANIFEST_RANK && (int)TCC_MAX_KERNELS <= TCC_MANIFEST_KERNELS,
+              "what a program may have, a manifest may");
 
 /* A number or a word of a schedule. */
 typedef struct tcc_ast_word {

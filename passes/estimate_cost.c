@@ -29,7 +29,7 @@
 #include "passes/schedule.h"
 #include "passes/work.h"
 
-enum { ACCESS_BYTES = 16, WORD_BYTES = 4, MAX_AXES = 8, MAX_TERMS = 16, MAX_PITCHES = 4 };
+enum { ACCESS_BYTES = 16, WORD_BYTES = 4 };
 static const int64_t LAST_RESORT = 1000000000; /* cycles */
 
 /* Rows that may begin anywhere in lines of L2: elements of the dimension, and how many of them a line has. */
@@ -43,10 +43,8 @@ typedef struct estimate {
     tcc_ir *ir;
     const tcc_target *target;
     int64_t around; /* its loops: cycles of a tile; the rest is of iterations */
-    tcc_attr terms[MAX_TERMS];
-    size_t n;
-    pitch pitches[MAX_PITCHES]; /* of a loop */
-    size_t n_pitches;
+    TCC_VEC(tcc_attr) terms; /* of the sum of all loops' */
+    TCC_VEC(pitch) pitches;  /* of a loop */
     bool by_element; /* are operands copied */
     bool moves;      /* and nothing else: there is no product */
     bool in_turn;    /* do consumers take tiles */
@@ -79,6 +77,21 @@ static tcc_attr binary(estimate *e, tcc_expr_code op, tcc_attr a, tcc_attr b)
         !tcc_expr_read(e->ir->arena, both, (tcc_attr){0}, &known) && tcc_expr_value(&known, NULL, NULL, &value))
         return (tcc_attr){.kind = TCC_ATTR_INT, .i = value};
     return both;
+}
+
+/* The sum of all of a list, which is kept: flat, because readers bound how deep an expression is. */
+static tcc_attr sum_of(estimate *e, size_t n, const tcc_attr *terms)
+{
+    tcc_attr *kept = TCC_NEW_ARRAY(e->ir->arena, tcc_attr, n);
+    size_t n_kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool are_known = n_kept && kept[n_kept - 1].kind == TCC_ATTR_INT && terms[i].kind == TCC_ATTR_INT;
+        if (are_known)
+            kept[n_kept - 1] = binary(e, TCC_EXPR_add, kept[n_kept - 1], terms[i]);
+        else
+            kept[n_kept++] = terms[i];
+    }
+    return tcc_expr_attr(e->ir, TCC_EXPR_add, n_kept, kept, 0);
 }
 
 /* ---- what ops do -------------------------------------------------------------------------- */
@@ -123,13 +136,11 @@ static void add_pitch(estimate *e, tcc_work *w, const tcc_type *tensor, double b
     int64_t line = 8 * TCC_LINE_BYTES / tcc_scalar_bits(tensor->elem);
     const char *dim = tensor->dims[tensor->rank - 1].name;
     size_t i = 0;
-    while (i < e->n_pitches && (strcmp(e->pitches[i].dim, dim) || e->pitches[i].line != line))
+    while (i < e->pitches.len && (strcmp(e->pitches.data[i].dim, dim) || e->pitches.data[i].line != line))
         i++;
-    if (i == MAX_PITCHES)
-        return;
-    if (i == e->n_pitches)
-        e->pitches[e->n_pitches++] = (pitch){dim, line, 0};
-    e->pitches[i].bytes += bytes;
+    if (i == e->pitches.len)
+        TCC_PUSH(e->ir->arena, &e->pitches, ((pitch){dim, line, 0}));
+    e->pitches.data[i].bytes += bytes;
 }
 
 static void add_load(estimate *e, tcc_work *w, const tcc_op *op)
@@ -210,12 +221,6 @@ static tcc_attr expr_of(estimate *e, const tcc_value *v, int depth)
     }
 }
 
-static void add_term(estimate *e, tcc_attr term)
-{
-    if (e->n < MAX_TERMS - 1)
-        e->terms[e->n++] = term;
-}
-
 /* (hi - lo) / step, rounded up. */
 static tcc_attr iterations_of(estimate *e, const tcc_op *loop)
 {
@@ -252,17 +257,18 @@ static tcc_attr is_off_line(estimate *e, const pitch *p)
 static tcc_attr iteration_cycles(estimate *e, const tcc_work *w, int64_t stages)
 {
     double base = tcc_iteration_cycles(e->target, w, stages, e->in_turn);
-    tcc_attr cycles = number(base);
-    for (size_t i = 0; i < e->n_pitches; i++) {
+    tcc_attr *terms = TCC_NEW_ARRAY(e->ir->arena, tcc_attr, e->pitches.len + 1);
+    size_t n = 0;
+    terms[n++] = number(base);
+    for (size_t i = 0; i < e->pitches.len; i++) {
         tcc_work off = *w;
-        off.off_line_bytes += e->pitches[i].bytes;
+        off.off_line_bytes += e->pitches.data[i].bytes;
         double more = tcc_iteration_cycles(e->target, &off, stages, e->in_turn) - base;
         if (more >= 1)
-            cycles = binary(e, TCC_EXPR_add, cycles,
-                            binary(e, TCC_EXPR_mul, is_off_line(e, &e->pitches[i]), number(more)));
+            terms[n++] = binary(e, TCC_EXPR_mul, is_off_line(e, &e->pitches.data[i]), number(more));
     }
-    e->n_pitches = 0;
-    return cycles;
+    e->pitches.len = 0;
+    return sum_of(e, n, terms);
 }
 
 static void add_block(estimate *e, const tcc_block *block, const tcc_op *loop, tcc_attr times)
@@ -282,11 +288,11 @@ static void add_block(estimate *e, const tcc_block *block, const tcc_op *loop, t
         }
     int64_t stages = loop ? tcc_attr_int(&loop->attrs, "stages", 1) : 0;
     if (e->moves && loop)
-        add_term(e, binary(e, TCC_EXPR_mul, number(tcc_moving_cycles(e->target, &w)), times));
+        TCC_PUSH(e->ir->arena, &e->terms, binary(e, TCC_EXPR_mul, number(tcc_moving_cycles(e->target, &w)), times));
     else if (e->moves)
         e->around = number(tcc_moving_cycles(e->target, &w)).i;
     else if (loop)
-        add_term(e, binary(e, TCC_EXPR_mul, iteration_cycles(e, &w, stages), times));
+        TCC_PUSH(e->ir->arena, &e->terms, binary(e, TCC_EXPR_mul, iteration_cycles(e, &w, stages), times));
     else
         e->around = number(tcc_work_cycles(e->target, &w) + handing).i;
 }
@@ -303,9 +309,10 @@ static tcc_attr multiprocessors(estimate *e)
 static tcc_attr moving(estimate *e, const tcc_op *grid, tcc_attr cycles)
 {
     tcc_attr extents = tcc_attr_list(&grid->attrs, "extents"), tile = tcc_attr_list(&grid->attrs, "tile");
-    tcc_attr factors[MAX_AXES + 1], elements = {.kind = TCC_ATTR_INT, .i = 1};
+    tcc_attr *factors = TCC_NEW_ARRAY(e->ir->arena, tcc_attr, extents.list.n + 1);
+    tcc_attr elements = {.kind = TCC_ATTR_INT, .i = 1};
     size_t n = 0;
-    for (size_t i = 0; i < extents.list.n && i < tile.list.n && n < MAX_AXES; i++) {
+    for (size_t i = 0; i < extents.list.n && i < tile.list.n; i++) {
         factors[n++] = extents.list.items[i];
         elements.i *= tile.list.items[i].i;
     }
@@ -320,9 +327,10 @@ static tcc_attr moving(estimate *e, const tcc_op *grid, tcc_attr cycles)
 static tcc_attr rounds_of(estimate *e, const tcc_op *grid, tcc_attr *whole)
 {
     tcc_attr extents = tcc_attr_list(&grid->attrs, "extents"), tile = tcc_attr_list(&grid->attrs, "tile");
-    tcc_attr cluster = tcc_attr_list(&grid->attrs, "cluster"), tiles[MAX_AXES + 2];
+    tcc_attr cluster = tcc_attr_list(&grid->attrs, "cluster");
+    tcc_attr *tiles = TCC_NEW_ARRAY(e->ir->arena, tcc_attr, extents.list.n + 2);
     size_t n = 0;
-    for (size_t i = 0; i < extents.list.n && i < tile.list.n && n < MAX_AXES; i++) {
+    for (size_t i = 0; i < extents.list.n && i < tile.list.n; i++) {
         int64_t ctas = i < cluster.list.n ? cluster.list.items[i].i : 1;
         tcc_attr clusters = binary(e, TCC_EXPR_ceildiv, extents.list.items[i],
                                    number((double)(tile.list.items[i].i * ctas)));
@@ -369,9 +377,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     add_block(&e, grid->regions[0], NULL, (tcc_attr){.kind = TCC_ATTR_INT, .i = 1});
     bool persistent = tcc_attr_int(&grid->attrs, "persistent", 0);
     int64_t hidden = persistent ? (int64_t)((double)e.around * tcc_hidden_part(in_turn)) : 0; /* but once */
-    tcc_attr loops = number(0), around = number((double)(e.around - hidden + (e.by_element ? LAST_RESORT : 0)));
-    for (size_t i = e.n; i--;)
-        loops = binary(&e, TCC_EXPR_add, e.terms[i], loops);
+    tcc_attr loops = sum_of(&e, e.terms.len, e.terms.data);
+    tcc_attr around = number((double)(e.around - hidden + (e.by_element ? LAST_RESORT : 0)));
     tcc_attr cycles = binary(&e, TCC_EXPR_add, loops, around);
     tcc_attr cost = e.moves ? moving(&e, grid, cycles) : in_rounds(&e, grid, s.split > 1, loops, cycles);
     int64_t gap = tcc_func_is_step(f) ? tcc_step_gap_cycles : 0;

@@ -11,7 +11,7 @@
 #include "passes/schedule.h"
 #include "support/map.h"
 
-enum { TCC_MAX_RANK = 32, TCC_MAX_PARAMS = 64 };
+enum { TCC_MAX_RANK = 32 };
 
 typedef struct tcc_lowering tcc_lowering;
 

@@ -14,9 +14,9 @@ typedef union value {
 } value;
 
 typedef struct packed {
-    CUtensorMap maps[TCC_MAX_TENSOR_MAPS];
-    value values[TCC_MAX_PARAMS];
-    void *params[TCC_MAX_PARAMS]; /* what a driver takes: one pointer for each parameter */
+    CUtensorMap maps[TCC_MANIFEST_TENSOR_MAPS];
+    value values[TCC_MANIFEST_PARAMS];
+    void *params[TCC_MANIFEST_PARAMS]; /* what a driver takes: one pointer for each parameter */
 } packed;
 
 static value scalar_value(const tcc_arg_info *info, double number)

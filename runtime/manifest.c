@@ -57,7 +57,7 @@ static bool is_one_dimension(const tcc_extent *e)
 static bool read_indexing(tcc_manifest_reader *r, const char *where, const tcc_json *v, indexing *out)
 {
     size_t i = 0;
-    if (!tcc_read_count(r, where, v, 0, TCC_MAX_RANK, &out->rank))
+    if (!tcc_read_count(r, where, v, 0, TCC_MANIFEST_RANK, &out->rank))
         return false;
     const char **names = TCC_NEW_ARRAY(r->arena, const char *, out->rank);
     for (const tcc_json *e = v->first; e; e = e->next) {
@@ -75,7 +75,7 @@ static bool read_indices(tcc_manifest_reader *r, const char *where, const tcc_js
 {
     const indexing *ways;
     size_t n;
-    TCC_READ_ARRAY(r, where, "indices", arg, TCC_MAX_DIMS, indexing, read_indexing, ways, n);
+    TCC_READ_ARRAY(r, where, "indices", arg, TCC_MANIFEST_INDICES, indexing, read_indexing, ways, n);
     for (size_t i = 0; i < n; i++)
         if (ways[i].rank != rank)
             return TCC_BAD_MANIFEST(r, tcc_place_in(r, where, "indices"), "%zu indices of %zu dimensions", ways[i].rank,
@@ -96,7 +96,7 @@ static bool read_arg_info(tcc_manifest_reader *r, const char *where, const tcc_j
         return is_scalar_type(*type) || TCC_BAD_MANIFEST(r, where, "a scalar cannot be %s", out->type);
     const tcc_json *dims = tcc_json_member(v, "dims");
     size_t rank;
-    if (!tcc_read_count(r, tcc_place_in(r, where, "dims"), dims, 0, TCC_MAX_RANK, &rank))
+    if (!tcc_read_count(r, tcc_place_in(r, where, "dims"), dims, 0, TCC_MANIFEST_RANK, &rank))
         return false;
     tcc_extent *extents = TCC_NEW_ARRAY(r->arena, tcc_extent, rank);
     const char **names = TCC_NEW_ARRAY(r->arena, const char *, rank);
@@ -125,7 +125,7 @@ static bool read_args(tcc_manifest_reader *r, const char *where, const tcc_json 
 {
     tcc_kernel_desc *k = r->kernel;
     size_t n;
-    if (!tcc_read_count(r, where, v, 1, TCC_MAX_ARGS, &n))
+    if (!tcc_read_count(r, where, v, 1, TCC_MANIFEST_ARGS, &n))
         return false;
     tcc_arg_info *args = TCC_NEW_ARRAY(r->arena, tcc_arg_info, n);
     const tcc_elem_type **types = TCC_NEW_ARRAY(r->arena, const tcc_elem_type *, n);
@@ -153,7 +153,7 @@ static bool read_kernel(tcc_manifest_reader *r, const char *where, const tcc_jso
     if (!tcc_read_string(r, tcc_place_in(r, where, "name"), tcc_json_member(v, "name"), &out->name) ||
         (reference && !tcc_read_string(r, tcc_place_in(r, where, "reference"), reference, &out->reference)))
         return false;
-    TCC_READ_ARRAY(r, where, "dims", v, TCC_MAX_DIMS, const char *, read_dim_name, out->dims, out->n_dims);
+    TCC_READ_ARRAY(r, where, "dims", v, TCC_MANIFEST_DIMS, const char *, read_dim_name, out->dims, out->n_dims);
     if (!read_args(r, tcc_place_in(r, where, "args"), tcc_json_member(v, "args")))
         return false;
     const tcc_json *flops = tcc_json_member(v, "flops"); /* only benchmarks need it */
@@ -163,7 +163,7 @@ static bool read_kernel(tcc_manifest_reader *r, const char *where, const tcc_jso
         (sum && !tcc_read_type(r, tcc_place_in(r, where, "sum"), sum, &type)))
         return false;
     out->sum = sum ? type->name : NULL;
-    TCC_READ_ARRAY(r, where, "variants", v, TCC_MAX_VARIANTS, tcc_variant, tcc_read_variant, out->variants,
+    TCC_READ_ARRAY(r, where, "variants", v, TCC_MANIFEST_VARIANTS, tcc_variant, tcc_read_variant, out->variants,
                    out->n_variants);
     return true;
 }
@@ -190,6 +190,25 @@ static bool read_device(tcc_manifest_reader *r, const char *where, const tcc_jso
     return true;
 }
 
+static bool read_kernels(tcc_manifest_reader *r, const char *where, const tcc_json *v, tcc_manifest *out)
+{
+    size_t n;
+    if (!tcc_read_count(r, where, v, 0, TCC_MANIFEST_KERNELS, &n))
+        return false;
+    tcc_kernel_desc *kernels = TCC_NEW_ARRAY(r->arena, tcc_kernel_desc, n);
+    out->kernels = kernels;
+    for (const tcc_json *e = v->first; e; e = e->next) {
+        size_t i = out->n_kernels;
+        if (!read_kernel(r, tcc_place_at(r, where, i), e, &kernels[i]))
+            return false;
+        for (size_t j = 0; j < i; j++)
+            if (!strcmp(kernels[i].name, kernels[j].name))
+                return TCC_BAD_MANIFEST(r, tcc_place_at(r, where, i), "kernel '%s' twice", kernels[i].name);
+        out->n_kernels++;
+    }
+    return true;
+}
+
 static bool read_manifest(tcc_manifest_reader *r, const tcc_json *json, tcc_manifest *out)
 {
     const char *version;
@@ -203,12 +222,7 @@ static bool read_manifest(tcc_manifest_reader *r, const tcc_json *json, tcc_mani
         !read_device(r, "$.device", tcc_json_member(json, "device"), &out->device))
         return false;
     r->amd = !strncmp(out->target, "gfx", 3);
-    TCC_READ_ARRAY(r, "$", "kernels", json, 4096, tcc_kernel_desc, read_kernel, out->kernels, out->n_kernels);
-    for (size_t i = 0; i < out->n_kernels; i++)
-        for (size_t j = 0; j < i; j++)
-            if (!strcmp(out->kernels[i].name, out->kernels[j].name))
-                return TCC_BAD_MANIFEST(r, tcc_place_at(r, "$.kernels", i), "kernel '%s' twice", out->kernels[i].name);
-    return true;
+    return read_kernels(r, "$.kernels", tcc_json_member(json, "kernels"), out);
 }
 
 tcc_status tcc_manifest_read(tcc_arena *arena, tcc_diag *diag, const char *json, const tcc_manifest **out)

@@ -19,13 +19,6 @@
 #include "support/manifest.h"
 
 enum {
-    TCC_MAX_DIMS = 1024,
-    TCC_MAX_ARGS = 64,
-    TCC_MAX_PARAMS = 256,     /* of a kernel */
-    TCC_MAX_TENSOR_MAPS = 16, /* of a variant: 2 KB of the 4 KB that parameters may take */
-    TCC_MAX_VARIANTS = 32,
-    TCC_MAX_STEPS = 8, /* of a variant */
-    TCC_MAX_RANK = 16,
     TCC_MAX_TMA_RANK = 5,
     TCC_MAX_BLOCK = 1024,
     TCC_MAX_SMEM_BYTES = 1 << 20,
@@ -151,7 +144,7 @@ typedef struct tcc_manifest {
 } tcc_manifest;
 
 /* Reads a terminated manifest into `arena`. Returns TCC_OK, TCC_ERR_SYNTAX with one error reported,
- * or TCC_ERR_MEMORY. Takes over the arena's out-of-memory handler and leaves it with none. */
+ * where *out has the kernels before it, or TCC_ERR_MEMORY. Takes over the arena's out-of-memory handler and leaves it with none. */
 tcc_status tcc_manifest_read(tcc_arena *arena, tcc_diag *diag, const char *json,
                              const tcc_manifest **out);
 

@@ -149,7 +149,7 @@ static bool read_factor(tcc_manifest_reader *r, const char *where, const tcc_jso
 
 bool tcc_read_product(tcc_manifest_reader *r, const char *where, const tcc_json *v, tcc_product *out)
 {
-    if (!tcc_read_count(r, where, v, 0, TCC_MAX_DIMS, &out->n))
+    if (!tcc_read_count(r, where, v, 0, TCC_MANIFEST_DIMS, &out->n))
         return false;
     tcc_extent *factors = TCC_NEW_ARRAY(r->arena, tcc_extent, out->n);
     out->factors = factors;

@@ -177,7 +177,7 @@ static bool read_entry(tcc_manifest_reader *r, const char *where, const tcc_json
         !read_flag(r, tcc_place_in(r, where, "fewer"), tcc_json_member(v, "fewer"), &out->fewer) ||
         !read_flag(r, tcc_place_in(r, where, "overlaps"), tcc_json_member(v, "overlaps"), &out->overlaps))
         return false;
-    TCC_READ_ARRAY(r, where, "params", v, TCC_MAX_PARAMS, tcc_param, read_param, out->params, out->n_params);
+    TCC_READ_ARRAY(r, where, "params", v, TCC_MANIFEST_PARAMS, tcc_param, read_param, out->params, out->n_params);
     if (r->amd && out->cluster > 1)
         return TCC_BAD_MANIFEST(r, where, "a cluster of %u, at most 1", out->cluster);
     out->max_grid = INT32_MAX;
@@ -229,12 +229,12 @@ bool tcc_read_variant(tcc_manifest_reader *r, const char *where, const tcc_json 
         !tcc_read_optional_expr(r, tcc_place_in(r, where, "workspace_bytes"), tcc_json_member(v, "workspace_bytes"),
                                 &out->workspace_bytes))
         return false;
-    TCC_READ_ARRAY(r, where, "requires", v, TCC_MAX_PARAMS, tcc_requirement, read_requirement, out->requirements,
+    TCC_READ_ARRAY(r, where, "requires", v, TCC_MANIFEST_REQUIREMENTS, tcc_requirement, read_requirement, out->requirements,
                    out->n_requirements);
-    TCC_READ_ARRAY(r, where, "steps", v, TCC_MAX_STEPS, tcc_step, read_step, out->steps, out->n_steps);
+    TCC_READ_ARRAY(r, where, "steps", v, TCC_MANIFEST_STEPS, tcc_step, read_step, out->steps, out->n_steps);
     if (!out->n_steps)
         return tcc_bad_manifest(r, where, "no steps");
-    size_t n_maps = 0, max_maps = r->amd ? 0 : TCC_MAX_TENSOR_MAPS;
+    size_t n_maps = 0, max_maps = r->amd ? 0 : TCC_MANIFEST_TENSOR_MAPS;
     for (size_t i = 0; i < out->n_steps; i++)
         for (size_t j = 0; j < out->steps[i].entry.n_params; j++)
             n_maps += out->steps[i].entry.params[j].kind == TCC_PARAM_TENSOR_MAP;

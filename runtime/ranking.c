@@ -18,7 +18,7 @@ struct tcc_ranking_cache {
 
 tcc_ranking tcc_ranking_compute(const tcc_kernel_desc *k, const tcc_device_attrs *device, const int64_t *dims)
 {
-    int64_t costs[TCC_MAX_VARIANTS];
+    int64_t costs[TCC_MANIFEST_VARIANTS];
     tcc_ranking r = {0};
     for (size_t v = 0; v < k->n_variants; v++) {
         size_t place = v;

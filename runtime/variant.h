@@ -26,8 +26,8 @@ typedef struct tcc_step_plan {
 typedef struct tcc_plan {
     const tcc_variant *variant; /* NULL: nothing, because an output is empty */
     int64_t workspace_bytes;
-    tcc_step_plan steps[TCC_MAX_STEPS];
-    tcc_tma_values maps[TCC_MAX_TENSOR_MAPS]; /* in the order of the steps' parameters */
+    tcc_step_plan steps[TCC_MANIFEST_STEPS];
+    tcc_tma_values maps[TCC_MANIFEST_TENSOR_MAPS]; /* in the order of the steps' parameters */
 } tcc_plan;
 
 /* Checks a launch's arguments against the kernel and picks the cheapest variant that is valid for

@@ -53,7 +53,8 @@ typedef struct tcc_expr_step {
     int64_t number;
 } tcc_expr_step;
 
-enum { TCC_EXPR_MAX_STEPS = 256, TCC_EXPR_MAX_DEPTH = 16 };
+/* The most of an expression; a launch evaluates all of its steps. */
+enum { TCC_EXPR_MAX_STEPS = 1 << 16, TCC_EXPR_MAX_DEPTH = 48 };
 
 /* No steps: 0. */
 typedef struct tcc_expr {

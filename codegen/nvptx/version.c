@@ -24,13 +24,33 @@ static int version_of(const tcc_op *op)
     return op->code == TCC_OP_arith_cast && (is_fp8(op->operands[0]) || is_fp8(op->results)) ? CONVERSIONS_OF_FP8 : 0;
 }
 
+/* What the parameters of a kernel want. PTX ISA, "Kernel Function Parameters". */
+static int version_of_parameters(const tcc_func *f)
+{
+    enum { MAX_BYTES = 4352, MORE_BYTES = 81, MAP_BYTES = 128 };
+    int64_t bytes = 0;
+    for (size_t i = 0; i < f->body->n_args; i++) {
+        const tcc_type *t = f->body->args[i]->type;
+        int64_t size = t->kind == TCC_KIND_tensormap ? MAP_BYTES : tcc_scalar_bits(t->elem) / 8;
+        bytes = (bytes + size - 1) / size * size + size;
+    }
+    return bytes > MAX_BYTES ? MORE_BYTES : 0;
+}
+
+static int max_of(int a, int b)
+{
+    return a > b ? a : b;
+}
+
 int tcc_nvptx_version(const tcc_target *target, const tcc_ir *ir)
 {
     int version = target->ptx;
-    for (const tcc_func *f = ir->first; f; f = f->next)
-        for (tcc_op *op = tcc_func_is_definition(f) ? NULL : f->body->first; op; op = tcc_walk_next(op, f->body)) {
-            int wanted = version_of(op);
-            version = wanted > version ? wanted : version;
-        }
+    for (const tcc_func *f = ir->first; f; f = f->next) {
+        if (tcc_func_is_definition(f))
+            continue;
+        version = max_of(version, version_of_parameters(f));
+        for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
+            version = max_of(version, version_of(op));
+    }
     return version;
 }

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/check_manifest.h"
+#include "driver/module.h"
 #include "tests/unit/suite.h"
 
 static const char product[] =
@@ -138,6 +140,26 @@ START_TEST(one_of_several_kernels_is_compiled)
     o.kernel = "c";
     ck_assert_int_eq(tcc_compile_with(ctx, two, sizeof two - 1, &o, &mod), TCC_ERR_ARGUMENT);
     ck_assert_str_eq(first.message, "the program has no kernel 'c'; it has 'b', 'a'");
+}
+END_TEST
+
+START_TEST(what_the_runtime_would_refuse_is_told_at_the_kernel)
+{
+    tcc_module *mod;
+    const tcc_signature kernel = {.kernel = "product"};
+    ck_assert_int_eq(tcc_compile(ctx, product, "sm_90a", &mod), TCC_OK);
+    tcc_diag diag = {.file = "f", .fn = listen, .user = &first};
+    ck_assert_int_eq(tcc_check_manifest(tcc_module_manifest(mod), mod->ir, &kernel, 1, &diag), TCC_OK);
+    ck_assert_uint_eq(first.n, 0);
+    ck_assert_int_eq(tcc_check_manifest("{\"tcc\":\"\",\"manifest\":2,\"target\":\"sm_90a\",\"file\":\"f\","
+                                        "\"device\":{\"sms\":1},\"kernels\":[{\"name\":\"product\"}]}",
+                                        mod->ir, &kernel, 1, &diag),
+                     TCC_ERR_UNSUPPORTED);
+    ck_assert_uint_eq(first.line, 1);
+    ck_assert_uint_eq(first.column, 8);
+    ck_assert_str_eq(first.message,
+                     "kernel 'product' could not be launched: bad manifest: $.kernels[0].dims: missing");
+    tcc_module_destroy(mod);
 }
 END_TEST
 
@@ -536,6 +558,7 @@ Suite *SUITE(void)
     tcase_add_test(t, a_string_becomes_ptx);
     tcase_add_test(t, a_module_tells_of_its_kernels);
     tcase_add_test(t, one_of_several_kernels_is_compiled);
+    tcase_add_test(t, what_the_runtime_would_refuse_is_told_at_the_kernel);
     tcase_add_test(t, tensor_level_ir_has_no_variants);
     tcase_add_test(t, a_module_outlives_its_context);
     tcase_add_test(t, a_source_needs_no_terminator);

@@ -195,7 +195,8 @@ static const struct {
     {WITH_COST("{\"device\":\"fans\"}"), "unknown attribute 'fans' of devices"},
 #define NEST(x) "[\"add\"," x ",1]"
 #define NEST4(x) NEST(NEST(NEST(NEST(x))))
-    {WITH_COST(NEST(NEST4(NEST4(NEST4(NEST4("1")))))), "an expression that is too deep"},
+#define NEST16(x) NEST4(NEST4(NEST4(NEST4(x))))
+    {WITH_COST(NEST(NEST16(NEST16(NEST16("1"))))), "an expression that is too deep"},
     {SAMPLE_WITH_VARIANT("{\"name\":\"e\",\"workspace_bytes\":\"Q\"}"),
      "workspace_bytes: unknown dimension 'Q'"},
     {"{\"tcc\":\"0.1.0\",\"manifest\":2,\"target\":\"sm_90a\",\"file\":\"f\",\"kernels\":[]}",
@@ -259,6 +260,32 @@ START_TEST(a_fault_is_told)
     ck_assert_int_eq(tcc_manifest_read(arena, &diag, faults[_i].json, &m), TCC_ERR_SYNTAX);
     ck_assert_msg(strstr(message, faults[_i].message), "'%s' lacks '%s'", message,
                   faults[_i].message);
+}
+END_TEST
+
+static tcc_status read_steps(size_t n)
+{
+    const tcc_manifest *m;
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    fputs("{\"tcc\":\"0.1.0\",\"manifest\":2,\"target\":\"sm_90a\",\"file\":\"f\",\"device\":{\"sms\":1},"
+          "\"kernels\":[{\"name\":\"k\",\"dims\":[\"B\",\"M\",\"K\",\"N\"],\"args\":" SAMPLE_ARGS ",\"variants\":["
+          "{\"name\":\"e\",\"requires\":[],\"steps\":[", f);
+    for (size_t i = 0; i < n; i++)
+        fprintf(f, "%s{\"memset\":{\"pointer\":\"C\"},\"bytes\":1,\"byte\":0}", i ? "," : "");
+    fputs("]}]}]}", f);
+    fclose(f);
+    tcc_status status = tcc_manifest_read(arena, &diag, text, &m);
+    free(text);
+    return status;
+}
+
+START_TEST(writer_and_reader_have_the_same_limits)
+{
+    ck_assert_int_eq(read_steps(TCC_MANIFEST_STEPS), TCC_OK);
+    ck_assert_int_eq(read_steps(TCC_MANIFEST_STEPS + 1), TCC_ERR_SYNTAX);
+    ck_assert_msg(strstr(message, "133 elements, must be 0 to 132"), "%s", message);
 }
 END_TEST
 
@@ -346,6 +373,7 @@ Suite *SUITE(void)
     tcase_add_test(tcase, numbers_stand_for_bound_dimensions);
     tcase_add_test(tcase, an_argument_that_is_indexed_in_one_way_has_indices);
     tcase_add_loop_test(tcase, a_fault_is_told, 0, (int)(sizeof faults / sizeof faults[0]));
+    tcase_add_test(tcase, writer_and_reader_have_the_same_limits);
     tcase_add_test(tcase, every_truncation_is_an_error);
     tcase_add_test(tcase, no_change_of_a_byte_crashes);
     tcase_add_test(tcase, out_of_memory_is_an_error);

@@ -208,7 +208,7 @@ void tcc_low_require_groups(tcc_lowering *l, const tcc_value *tensor, int64_t by
     const tcc_type *t = tensor->type;
     unsigned bits = tcc_scalar_bits(t->elem), whole_bits = bits < 8 ? 8 : bits;
     tcc_low_require_alignment(l, tensor, bytes);
-    if (t->rank == 1 && t->dims[0].name && !t->row_bytes)
+    if (bytes * 8 > bits && t->rank == 1 && t->dims[0].name && !t->row_bytes)
         tcc_low_require(
             l, 4,
             (tcc_attr[]){tcc_low_str(l, "pitch"), TCC_LOW_LIST(l, tcc_low_dim_attr(l, t->dims[0])),

@@ -88,7 +88,7 @@ static void print_values(const tcc_operand_info *values, const char **rule)
 static void print_attr(tcc_opcode code, const tcc_attr_info *a)
 {
     static const char *const kinds[] = {"an integer", "a float", "a string", "a list",
-                                        "a constant"};
+                                        "an index expression", "a constant"};
     const tcc_attr_rule *rule = tcc_attr_rule_find(code, a->name);
     printf("- `%s`%s: ", a->name, a->required ? "" : ", optional");
     if (rule && rule->words) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/index.h"
 #include "ir/ir.h"
 
 /* Most names differ in the first letter. */
@@ -111,6 +112,7 @@ bool tcc_attr_equal(const tcc_attr *a, const tcc_attr *b)
     case TCC_ATTR_INT: return a->i == b->i;
     case TCC_ATTR_FLOAT: return !memcmp(&a->f, &b->f, sizeof a->f); /* NaN equals itself */
     case TCC_ATTR_STR: return !strcmp(a->s, b->s);
+    case TCC_ATTR_INDEX: return tcc_index_equal(a->index, b->index);
     default: break;
     }
     if (a->list.n != b->list.n)
@@ -139,4 +141,23 @@ bool tcc_attr_is_record(tcc_attr a, const char *word, const char *kinds)
     for (size_t i = 0; is && kinds[i]; i++)
         is = is_of_kind(a.list.items[1 + i], kinds[i]);
     return is;
+}
+
+tcc_attr tcc_attr_of_index(const tcc_index_expr *x)
+{
+    tcc_attr a = {.kind = TCC_ATTR_INDEX, .index = x};
+    const char *name = tcc_index_plain(x);
+    if (name)
+        a = (tcc_attr){.kind = TCC_ATTR_STR, .s = name};
+    else if (tcc_index_is_number(x, &a.i))
+        a.kind = TCC_ATTR_INT;
+    return a;
+}
+
+const tcc_index_expr *tcc_attr_index(tcc_ir *ir, tcc_attr a)
+{
+    return a.kind == TCC_ATTR_INDEX ? a.index
+           : a.kind == TCC_ATTR_STR ? tcc_index_name(ir, a.s)
+           : a.kind == TCC_ATTR_INT ? tcc_index_number(ir, a.i)
+                                    : NULL;
 }

@@ -19,6 +19,7 @@ static uint64_t mix_attr(uint64_t h, const tcc_attr *a)
     h = tcc_hash_mix(h, a->kind);
     switch (a->kind) {
     case TCC_ATTR_STR: return mix_pointer(h, a->s);
+    case TCC_ATTR_INDEX: return mix_pointer(h, a->index);
     case TCC_ATTR_INT:
     case TCC_ATTR_FLOAT: return tcc_hash_mix(h, (uint64_t)a->i);
     default: break;

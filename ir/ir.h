@@ -76,6 +76,7 @@ typedef enum tcc_attr_kind {
     TCC_ATTR_FLOAT,
     TCC_ATTR_STR, /* printed bare when it is an identifier, else quoted */
     TCC_ATTR_LIST,
+    TCC_ATTR_INDEX, /* an index expression (index.h) that is neither a name nor a number: those are a STR, an INT */
     TCC_ATTR_ANY /* in ops.def only: any of the above */
 } tcc_attr_kind;
 
@@ -133,6 +134,7 @@ typedef struct tcc_attr {
         int64_t i;
         double f;
         const char *s; /* interned */
+        const struct tcc_index_expr *index;
         struct {
             const struct tcc_attr *items;
             size_t n;
@@ -174,6 +176,9 @@ bool tcc_attr_scalar(const tcc_attrs *attrs, const char *name, tcc_scalar *out);
 tcc_attr tcc_attr_list(const tcc_attrs *attrs, const char *name);
 bool tcc_attr_equal(const tcc_attr *a, const tcc_attr *b);
 void tcc_attr_print(tcc_str *out, const tcc_attr *a);
+/* An index expression as an attribute, and back; NULL where the attribute is none. */
+tcc_attr tcc_attr_of_index(const struct tcc_index_expr *x);
+const struct tcc_index_expr *tcc_attr_index(tcc_ir *ir, tcc_attr a);
 /* Whether a is a list of `word` and items of these kinds: s a name, i an integer, l a list, d a
  * dimension: a name or an integer. */
 bool tcc_attr_is_record(tcc_attr a, const char *word, const char *kinds);
@@ -231,6 +236,8 @@ struct tcc_ir {
     tcc_intern *names;
     const tcc_type **types; /* interned, by hash */
     size_t n_types, cap_types;
+    const struct tcc_index_expr **indices; /* interned, by hash */
+    size_t n_indices, cap_indices;
     tcc_attrs attrs; /* target, file */
     tcc_func *first, *last;
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "ir/lex.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "support/text.h"
@@ -167,5 +169,19 @@ tcc_token tcc_lex(tcc_lexer *l)
         t.n--;
         return t;
     }
-    return c && strchr("{}()[]<>,:=^", c) ? take(l, t, c, 0, 1) : bad(l, t, 1);
+    return c && strchr("{}()[]<>,:=^+-*/%$", c) ? take(l, t, c, 0, 1) : bad(l, t, 1);
+}
+
+const char *tcc_token_int(const tcc_token *t, int64_t *out)
+{
+    char text[32];
+    if (t->n >= sizeof text)
+        return "number out of range";
+    memcpy(text, t->text, t->n);
+    text[t->n] = 0;
+    bool hex = strchr(text, 'x') || strchr(text, 'X');
+    char *end;
+    errno = 0;
+    *out = strtoll(text, &end, hex ? 16 : 10);
+    return *end ? "malformed number" : errno ? "number out of range" : NULL;
 }

@@ -41,6 +41,9 @@ tcc_lexer tcc_lexer_create(const char *text, size_t size, tcc_diag *diag);
 /* The next token; errors are reported. */
 tcc_token tcc_lex(tcc_lexer *l);
 
+/* The number that a TOK_INT is; NULL, or what is wrong with it. */
+const char *tcc_token_int(const tcc_token *t, int64_t *out);
+
 /* Whether n bytes of s read back as one TOK_IDENT. */
 bool tcc_is_ident(const char *s, size_t n);
 /* Whether they are inf or nan, which are floats as the value of an attribute. */

@@ -7,8 +7,9 @@
  *   values  = %name { "," %name }
  *   region  = "{" [ "^" "(" params ")" ":" ] { op } "}"
  *   attrs   = "{" [ name "=" attr { "," name "=" attr } ] "}"
- *   attr    = int | float | name | string | "[" [ attr { "," attr } ] "]"
+ *   attr    = int | float | name | string | index | "[" [ attr { "," attr } ] "]"
  *   type    = element | "ring" | "tensormap" | "buffer" | kind "<" element [ "[" dims "]" ] [ "," how ] ">"
+ *   index   = an expression of indices and dimensions (index_text.h)
  *   how     = layout of a tile | "rows" int
  *   loc     = "loc" "(" line ":" column ")"
  *
@@ -17,10 +18,9 @@
  * on: its results are still defined, so that their uses are not errors.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "ir/index_text.h"
 #include "ir/ir.h"
 #include "ir/layout.h"
 #include "ir/lex.h"
@@ -120,19 +120,9 @@ static const char *intern(parser *p, tcc_token t)
 
 static bool read_int(parser *p, int64_t *out)
 {
-    char text[32];
-    if (p->tok.n >= sizeof text)
-        return FAIL(p, p->tok.loc, "number out of range");
-    memcpy(text, p->tok.text, p->tok.n);
-    text[p->tok.n] = 0;
-    bool hex = strchr(text, 'x') || strchr(text, 'X');
-    char *end;
-    errno = 0;
-    *out = strtoll(text, &end, hex ? 16 : 10);
-    if (*end)
-        return FAIL(p, p->tok.loc, "malformed number '%s'", text);
-    if (errno)
-        return FAIL(p, p->tok.loc, "number out of range");
+    const char *wrong = tcc_token_int(&p->tok, out);
+    if (wrong)
+        return FAIL(p, p->tok.loc, "%s '%.*s'", wrong, SHOWN(p->tok));
     next(p);
     return true;
 }
@@ -310,6 +300,12 @@ static bool read_string(parser *p, const char **out)
 static bool parse_attr(parser *p, tcc_attr *out, unsigned depth)
 {
     tcc_token t = p->tok;
+    if (tcc_index_begins(&p->lex, &t)) {
+        const tcc_index_expr *x = tcc_index_parse(p->ir, &p->lex, &p->tok);
+        if (x)
+            *out = tcc_attr_of_index(x);
+        return x;
+    }
     if (t.kind == TOK_IDENT && tcc_is_float_word(t.text, t.n))
         t.kind = TOK_FLOAT;
     switch (t.kind) {

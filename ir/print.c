@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/index.h"
 #include "ir/ir.h"
 #include "ir/lex.h"
 #include "support/map.h"
@@ -91,6 +92,7 @@ void tcc_attr_print(tcc_str *out, const tcc_attr *a)
     case TCC_ATTR_INT: tcc_str_int(out, a->i); break;
     case TCC_ATTR_FLOAT: tcc_str_double(out, a->f); break;
     case TCC_ATTR_STR: print_string(out, a->s); break;
+    case TCC_ATTR_INDEX: tcc_index_print(out, a->index); break;
     default:
         tcc_str_puts(out, "[");
         for (size_t i = 0; i < a->list.n; i++) {

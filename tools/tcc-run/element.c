@@ -164,6 +164,12 @@ double elem_round(const elem_type *type, double x)
     return decode(type, encode(type, x) + (1u << type->ignored_bits >> 1));
 }
 
+bool elem_holds(const elem_type *type, double x)
+{
+    double rounded = elem_round(type, x);
+    return elem_is_integer(type) ? rounded == x : isfinite(rounded) || !isfinite(x);
+}
+
 /* ---- random numbers --------------------------------------------------------------------- */
 
 /* The finaliser of splitmix64: a bijection that mixes every bit into every other. */

@@ -33,6 +33,9 @@ void elem_set(const elem_type *type, void *data, size_t i, double x);
  * type has none. Integers: saturated, 0 for NaN. */
 double elem_round(const elem_type *type, double x);
 
+/* Whether the type has room for x: an integer holds it exactly, a float does not overflow. */
+bool elem_holds(const elem_type *type, double x);
+
 /* Fills n elements with random numbers that depend only on the seed and the position:
  * standard-normal floats; integers of their type's whole range, those of more than a byte from
  * -32768 to 32767. */

@@ -212,19 +212,39 @@ static bool holds_bits(const elem_type *type, unsigned bytes)
     return type->bits == 8 * bytes && !elem_is_integer(type) && strcmp(type->name, "f16");
 }
 
-bool npy_convert(const npy *array, const elem_type *type, void *out)
+/* Says which element has no room in a type. */
+static bool refuse_element(const npy *array, const elem_type *type, size_t i, double x, char *why, size_t why_size)
+{
+    size_t at[NPY_MAX_RANK];
+    for (unsigned d = array->rank; d-- > 0; i /= (size_t)array->shape[d])
+        at[d] = i % (size_t)array->shape[d];
+    size_t len = (size_t)snprintf(why, why_size, "has %.15g", x);
+    for (unsigned d = 0; d < array->rank && len < why_size; d++)
+        len += (size_t)snprintf(why + len, why_size - len, "%s%zu", d ? ", " : " at [", at[d]);
+    if (len < why_size)
+        snprintf(why + len, why_size - len, "%s, which %s cannot hold", array->rank ? "]" : "", type->name);
+    return false;
+}
+
+bool npy_convert(const npy *array, const elem_type *type, void *out, char *why, size_t why_size)
 {
     int format = find_format(array->descr);
     bool untyped = !*formats[format].type;
     const elem_type *from = elem_type_find(formats[format].type);
-    if (untyped && !holds_bits(type, formats[format].bytes))
-        return false; /* only an argument says what they are */
+    if (untyped && !holds_bits(type, formats[format].bytes)) { /* only an argument says what they are */
+        snprintf(why, why_size, "has elements %s, not %s", array->descr, type->name);
+        return false;
+    }
     if (untyped || from == type) {
         memcpy(out, array->data, elem_bytes(type, array->n));
         return true;
     }
-    for (size_t i = 0; i < array->n; i++)
-        elem_set(type, out, i, elem_get(from, array->data, i));
+    for (size_t i = 0; i < array->n; i++) {
+        double x = elem_get(from, array->data, i);
+        if (!elem_holds(type, x))
+            return refuse_element(array, type, i, x, why, why_size);
+        elem_set(type, out, i, x);
+    }
     return true;
 }
 

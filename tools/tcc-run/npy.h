@@ -1,8 +1,8 @@
 /* npy: NumPy's .npy files, versions 1 and 2, in C order and little-endian.
  *
- * f16, f32 and f64 arrays are read into any type, rounded to nearest even. NumPy has no bf16: such
- * arrays are written as '<u2', their bits, and read from '<u2' and from '<V2', which is what
- * ml_dtypes writes.
+ * Arrays of floats and integers are read into any type that has room for their numbers: floats are rounded to nearest
+ * even, integers must be exact. NumPy has no bf16: such arrays are written as '<u2', their bits, and read from '<u2' and
+ * from '<V2', which is what ml_dtypes writes.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_TOOLS_NPY_H
@@ -24,8 +24,9 @@ typedef struct npy {
 
 /* Reads a file; on failure says why in `why`. The caller frees out->data. */
 bool npy_read(const char *path, npy *out, char *why, size_t why_size);
-/* Converts what was read into n elements of `type`; false where the two do not fit. */
-bool npy_convert(const npy *array, const elem_type *type, void *out);
+/* Converts what was read into n elements of `type`. If the file's type or one of its numbers does not fit, says why in
+ * `why`, such as "has 20 at [0, 3], which u4 cannot hold". */
+bool npy_convert(const npy *array, const elem_type *type, void *out, char *why, size_t why_size);
 /* Writes an array: the file is there whole or not at all. On failure says why in `why`. */
 bool npy_write(const char *path, const elem_type *type, unsigned rank, const int64_t *shape,
                const void *data, char *why, size_t why_size);

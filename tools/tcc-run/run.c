@@ -182,12 +182,18 @@ static bool bind_dims(session *s, launch *l, run_result *out)
 }
 
 /* A scalar as its type holds it. */
-static double scalar_value(const launch *l, const tcc_arg_info *info)
+static bool set_scalar(session *s, launch *l, size_t i)
 {
+    const tcc_arg_info *info = l->tensors[i].info;
     const option_pair *given = option_find(&l->o->scalars, info->name);
     const elem_type *type = elem_type_find(info->type);
     double x = given ? given->number : 1;
-    return type ? elem_round(type, x) : x;
+    if (type && !elem_holds(type, x)) {
+        session_error(s, "--set %s=%.15g: '%s' is of %s, which cannot hold that", info->name, x, info->name, info->type);
+        return false;
+    }
+    l->args[i].number = l->scalars[i] = type ? elem_round(type, x) : x;
+    return true;
 }
 
 /* Resolves the arguments, which takes no memory yet. */
@@ -196,9 +202,8 @@ static bool init_args(session *s, launch *l)
     for (size_t i = 0; i < l->n_args; i++) {
         const tcc_arg_info *info = tcc_kernel_arg(l->kernel, i);
         l->tensors[i].info = info;
-        if (info->role == TCC_ARG_SCALAR)
-            l->args[i].number = l->scalars[i] = scalar_value(l, info);
-        else if (!tensor_init(s, &l->tensors[i], l->kernel, info, l->dims))
+        if (!(info->role == TCC_ARG_SCALAR ? set_scalar(s, l, i)
+                                           : tensor_init(s, &l->tensors[i], l->kernel, info, l->dims)))
             return false;
     }
     return true;

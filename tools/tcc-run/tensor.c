@@ -49,12 +49,11 @@ static bool fill_from_file(session *s, tensor *t, const npy *file)
         session_error(s, "the file for '%s' has a different shape", t->info->name);
         return false;
     }
-    if (!npy_convert(file, t->type, t->host)) {
-        session_error(s, "the file for '%s' has elements %s, not %s", t->info->name, file->descr,
-                      t->type->name);
-        return false;
-    }
-    return true;
+    char why[512];
+    bool converted = npy_convert(file, t->type, t->host, why, sizeof why);
+    if (!converted)
+        session_error(s, "the file for '%s' %s", t->info->name, why);
+    return converted;
 }
 
 bool tensor_fill(session *s, tensor *t, const npy *file, uint64_t seed)

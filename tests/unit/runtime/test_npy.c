@@ -2,6 +2,7 @@
 #include "tools/tcc-run/npy.h"
 
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +71,7 @@ START_TEST(an_array_survives_a_round_trip)
         ck_assert_uint_eq(array.rank, rank);
         ck_assert_mem_eq(array.shape, shape, rank * sizeof *shape);
         ck_assert_uint_eq(array.n, 30);
-        ck_assert(npy_convert(&array, t, back));
+        ck_assert(npy_convert(&array, t, back, why, sizeof why));
         ck_assert_mem_eq(data, back, elem_bytes(t, 30));
         free(array.data);
     }
@@ -95,14 +96,14 @@ END_TEST
 
 START_TEST(doubles_are_rounded_on_reading)
 {
-    const double data[] = {0.1, 1e6};
+    const double data[] = {0.1, -INFINITY};
     uint16_t f16[2];
     npy array;
     put_array("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 2), }\n", data, sizeof data);
     ck_assert(npy_read(path, &array, why, sizeof why));
-    ck_assert(npy_convert(&array, elem_type_find("f16"), f16));
+    ck_assert(npy_convert(&array, elem_type_find("f16"), f16, why, sizeof why));
     ck_assert_uint_eq(f16[0], 0x2e66);
-    ck_assert_uint_eq(f16[1], 0x7c00);
+    ck_assert_uint_eq(f16[1], 0xfc00);
     free(array.data);
 }
 END_TEST
@@ -122,9 +123,9 @@ START_TEST(bf16_is_read_from_its_bits_alone)
         ck_assert(npy_read(path, &array, why, sizeof why));
         ck_assert_uint_eq(array.rank, 0);
         ck_assert_uint_eq(array.n, 1);
-        ck_assert(npy_convert(&array, elem_type_find("bf16"), &got));
+        ck_assert(npy_convert(&array, elem_type_find("bf16"), &got, why, sizeof why));
         ck_assert_uint_eq(got, one);
-        ck_assert(!npy_convert(&array, elem_type_find("f32"), &f32));
+        ck_assert(!npy_convert(&array, elem_type_find("f32"), &f32, why, sizeof why));
         free(array.data);
     }
 }
@@ -132,16 +133,42 @@ END_TEST
 
 START_TEST(integers_of_any_size_are_converted)
 {
-    const int8_t data[] = {-128, -8, -1, 0, 7, 100};
-    uint8_t i4[3] = {0}, u8[6];
+    const int8_t data[] = {-8, 7, 0, 1, 5, 6};
+    uint8_t i4[3] = {0}, u4[3] = {0}, u8[6];
     npy array;
     put_array("{'descr': '|i1', 'fortran_order': False, 'shape': (6,), }\n", data, sizeof data);
     ck_assert(npy_read(path, &array, why, sizeof why));
-    ck_assert(npy_convert(&array, elem_type_find("i4"), i4));
-    ck_assert_mem_eq(i4, ((uint8_t[]){0x88, 0x0f, 0x77}), 3);
-    ck_assert(npy_convert(&array, elem_type_find("u8"), u8));
-    ck_assert_mem_eq(u8, ((uint8_t[]){0, 0, 0, 0, 7, 100}), 6);
+    ck_assert(npy_convert(&array, elem_type_find("i4"), i4, why, sizeof why));
+    ck_assert_mem_eq(i4, ((uint8_t[]){0x78, 0x10, 0x65}), 3);
+    *(int8_t *)array.data = 8;
+    ck_assert(npy_convert(&array, elem_type_find("u4"), u4, why, sizeof why));
+    ck_assert_mem_eq(u4, ((uint8_t[]){0x78, 0x10, 0x65}), 3);
+    ck_assert(npy_convert(&array, elem_type_find("u8"), u8, why, sizeof why));
+    ck_assert_mem_eq(u8, ((uint8_t[]){8, 7, 0, 1, 5, 6}), 6);
     free(array.data);
+}
+END_TEST
+
+START_TEST(numbers_that_do_not_fit_are_refused)
+{
+    static const struct {
+        const char *type;
+        double number;
+    } cases[] = {{"u4", 20},    {"u4", -1},    {"i4", 8},       {"i4", -9},     {"i8", 128},    {"u8", -1},
+                 {"u8", 256},   {"i32", 2.5},  {"i32", 0x1p31}, {"i8", NAN},    {"i8", 0.5},    {"f16", 65520},
+                 {"f16", -1e6}, {"bf16", 1e39}, {"e4m3", 465},  {"e5m2", 1e9},  {"f32", 1e300}, {"i32", INFINITY}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const double data[] = {1, 2, 3, 4, 5, cases[i].number};
+        char out[sizeof data], expected[64];
+        npy array;
+        put_array("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }\n", data, sizeof data);
+        ck_assert(npy_read(path, &array, why, sizeof why));
+        ck_assert_msg(!npy_convert(&array, elem_type_find(cases[i].type), out, why, sizeof why), "%s %g", cases[i].type,
+                      cases[i].number);
+        snprintf(expected, sizeof expected, "has %.15g at [1, 2], which %s cannot hold", cases[i].number, cases[i].type);
+        ck_assert_str_eq(why, expected);
+        free(array.data);
+    }
 }
 END_TEST
 
@@ -152,10 +179,10 @@ START_TEST(eighths_are_read_from_their_bits_alone)
     npy array;
     put_array("{'descr': '|V1', 'fortran_order': False, 'shape': (), }\n", &one, sizeof one);
     ck_assert(npy_read(path, &array, why, sizeof why));
-    ck_assert(npy_convert(&array, elem_type_find("e4m3"), &e4m3));
+    ck_assert(npy_convert(&array, elem_type_find("e4m3"), &e4m3, why, sizeof why));
     ck_assert_uint_eq(e4m3, one);
-    ck_assert(!npy_convert(&array, elem_type_find("i8"), &i8));
-    ck_assert(!npy_convert(&array, elem_type_find("bf16"), &i8));
+    ck_assert(!npy_convert(&array, elem_type_find("i8"), &i8, why, sizeof why));
+    ck_assert(!npy_convert(&array, elem_type_find("bf16"), &i8, why, sizeof why));
     free(array.data);
 }
 END_TEST
@@ -274,6 +301,7 @@ Suite *SUITE(void)
     tcase_add_test(tcase, doubles_are_rounded_on_reading);
     tcase_add_test(tcase, bf16_is_read_from_its_bits_alone);
     tcase_add_test(tcase, integers_of_any_size_are_converted);
+    tcase_add_test(tcase, numbers_that_do_not_fit_are_refused);
     tcase_add_test(tcase, eighths_are_read_from_their_bits_alone);
     tcase_add_test(tcase, a_header_is_a_python_literal);
     tcase_add_test(tcase, a_zero_byte_does_not_end_a_header);

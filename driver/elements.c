@@ -11,6 +11,7 @@
 #include "driver/which_kernel.h"
 #include "ir/number.h"
 #include "runtime/manifest.h"
+#include "runtime/variant.h"
 
 typedef struct request {
     const tcc_kernel_desc *kernel;
@@ -105,6 +106,18 @@ static tcc_status measure(request *r, size_t arg, struct wide *w)
     return TCC_OK;
 }
 
+static tcc_status widen_scalar(request *r, const tcc_arg_info *info, double number, struct wide *w)
+{
+    if (!tcc_scalar_fits(info->type, number)) {
+        tcc_error(&r->diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "kernel '%s': scalar '%s' is %.15g, which %s cannot hold",
+                  r->kernel->name, info->name, number, info->type);
+        return TCC_ERR_ARGUMENT;
+    }
+    uint64_t bits = encode(w->elem, number);
+    *w->data = tcc_element_get(w->elem, &bits, 0);
+    return TCC_OK;
+}
+
 static tcc_status widen(request *r, size_t arg)
 {
     struct wide *w = &r->wide[arg];
@@ -120,11 +133,8 @@ static tcc_status widen(request *r, size_t arg)
     w->data = r->data[arg] = malloc((size_t)w->count * sizeof *w->data + 1);
     if (!w->data)
         return TCC_ERR_MEMORY;
-    if (info->role == TCC_ARG_SCALAR) {
-        uint64_t bits = encode(w->elem, *(const double *)data);
-        *w->data = tcc_element_get(w->elem, &bits, 0);
-        return TCC_OK;
-    }
+    if (info->role == TCC_ARG_SCALAR)
+        return widen_scalar(r, info, *(const double *)data, w);
     for (int64_t i = 0; i < w->count; i++)
         w->data[i] = tcc_element_get(w->elem, data, i);
     return TCC_OK;

@@ -40,12 +40,6 @@ static bool multiply(const tcc_extent *factors, size_t n, int64_t scale, const i
 
 /* ---- arguments -------------------------------------------------------------------------- */
 
-static bool scalar_is_valid(const tcc_arg_info *info, double number)
-{
-    return strcmp(info->type, "i32") ||
-           (number >= INT32_MIN && number <= INT32_MAX && number == (int32_t)number);
-}
-
 /* Checks argument i; *bytes gets a tensor's size, or for half bytes the number of elements. */
 static bool check_arg(const tcc_kernel_desc *k, size_t i, const int64_t *dims, tcc_arg arg,
                       bool is_launched, tcc_diag *diag, int64_t *bytes)
@@ -53,10 +47,10 @@ static bool check_arg(const tcc_kernel_desc *k, size_t i, const int64_t *dims, t
     const tcc_arg_info *info = &k->args[i];
     const tcc_elem_type *type = k->arg_types[i];
     if (info->role == TCC_ARG_SCALAR) {
-        if (scalar_is_valid(info, arg.number))
+        if (tcc_scalar_fits(info->type, arg.number))
             return true;
-        tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "kernel '%s': scalar '%s' is %g and must "
-                  "fit in %s", k->name, info->name, arg.number, info->type);
+        tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "kernel '%s': scalar '%s' is %.15g, which %s cannot hold",
+                  k->name, info->name, arg.number, info->type);
         return false;
     }
     const char *what = NULL;
@@ -293,4 +287,11 @@ float tcc_scalar_value(const char *type, double number)
     if (!strcmp(type, "bf16"))
         return (float)round_to(number, 8, -133, 0x1.fep127);
     return (float)number;
+}
+
+bool tcc_scalar_fits(const char *type, double number)
+{
+    if (!strcmp(type, "i32"))
+        return number >= INT32_MIN && number <= INT32_MAX && number == (int32_t)number;
+    return !strcmp(type, "f64") || !isfinite(number) || isfinite(tcc_scalar_value(type, number));
 }

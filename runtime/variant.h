@@ -51,4 +51,7 @@ int64_t tcc_extent_value(const tcc_extent *e, const int64_t *dims);
  * widened to f32. Overflow becomes infinity. */
 float tcc_scalar_value(const char *type, double number);
 
+/* Whether a scalar of this type can have this value: an i32 is exact, a float may be rounded but does not overflow. */
+bool tcc_scalar_fits(const char *type, double number);
+
 #endif

@@ -242,8 +242,9 @@ TCC_API tcc_status tcc_reference(tcc_context *ctx, const char *manifest, const c
                                  size_t n_rows);
 
 /* tcc_reference on tensors in their own element types, as on a GPU: row-major and contiguous, i4 and u4 with two
- * elements in a byte, the first in the low half. A scalar is one double, which is rounded to its type. Outputs are
- * rounded to nearest even, integers also saturated to the range of their type; other rows are unchanged. */
+ * elements in a byte, the first in the low half. A scalar is one double: an f16, bf16 or f32 is
+ * rounded; TCC_ERR_ARGUMENT if it is too large for that, or not an i32. Outputs are rounded to nearest even, integers
+ * also saturated to the range of their type; other rows are unchanged. */
 TCC_API tcc_status tcc_reference_elements(tcc_context *ctx, const char *manifest,
                                           const char *kernel, const int64_t *dims,
                                           void *const *args, const int64_t *rows, size_t n_rows);

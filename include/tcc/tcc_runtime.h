@@ -117,7 +117,7 @@ TCC_API const tcc_arg_info *tcc_kernel_arg(const tcc_kernel *k, size_t i);
 /* One argument: a device address for tensors, a number for scalars. */
 typedef union tcc_arg {
     uint64_t device; /* CUdeviceptr or hipDeviceptr_t; tensors are row-major and contiguous */
-    double number;
+    double number;   /* rounded to the type of a float; TCC_ERR_ARGUMENT if it is too large for that, or not an i32 */
 } tcc_arg;
 
 /* Enqueues one kernel on `stream` (a CUstream or hipStream_t; NULL is the default stream) on the

@@ -229,6 +229,22 @@ START_TEST(what_cannot_be_is_refused)
 }
 END_TEST
 
+START_TEST(scalars_must_fit_in_their_type)
+{
+    static double too_large = 65520;
+    void *args[sizeof read_args / sizeof *read_args];
+    memcpy(args, read_args, sizeof args);
+    args[10] = &too_large;
+    for (int reference = 0; reference < 2; reference++) {
+        tcc_status status = reference
+                                ? tcc_reference_elements(ctx, tcc_module_manifest(mod), "widen", dims, args, NULL, 0)
+                                : tcc_interpret_elements(ctx, mod, "widen", dims, args, NULL);
+        ck_assert_int_eq(status, TCC_ERR_ARGUMENT);
+        ck_assert_str_eq(said, "kernel 'widen': scalar 's' is 65520, which f16 cannot hold");
+    }
+}
+END_TEST
+
 START_TEST(nothing_is_written_where_it_fails)
 {
     const tcc_interpret_options o = {.struct_size = sizeof o, .variant = "none"};
@@ -258,6 +274,7 @@ Suite *SUITE(void)
     tcase_add_test(tcase, wide_types_are_written);
     tcase_add_test(tcase, rows_that_are_not_asked_for_stay);
     tcase_add_test(tcase, what_cannot_be_is_refused);
+    tcase_add_test(tcase, scalars_must_fit_in_their_type);
     tcase_add_test(tcase, nothing_is_written_where_it_fails);
     suite_add_tcase(suite, tcase);
     return suite;

@@ -435,6 +435,23 @@ START_TEST(scalars_are_rounded_to_their_type)
 }
 END_TEST
 
+START_TEST(scalars_that_their_type_cannot_hold_do_not_fit)
+{
+    static const struct {
+        const char *type;
+        double fits, does_not;
+    } cases[] = {{"i32", -0x1p31, 0x1p31},     {"i32", 2, 2.5},          {"i32", 0x1p31 - 1, -0x1p31 - 1},
+                 {"i32", -0.0, NAN},           {"i32", 0, INFINITY},     {"f16", 65519, 65520},
+                 {"f16", -INFINITY, -1e9},     {"bf16", 3e38, 0x1.ffp127}, {"f32", 0x1.fffffep127, 1e39},
+                 {"f32", 0x1p-200, -1e300}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ck_assert_msg(tcc_scalar_fits(cases[i].type, cases[i].fits), "%s %g", cases[i].type, cases[i].fits);
+        ck_assert_msg(!tcc_scalar_fits(cases[i].type, cases[i].does_not), "%s %g", cases[i].type, cases[i].does_not);
+    }
+    ck_assert(tcc_scalar_fits("f64", 1e300) && tcc_scalar_fits("f32", NAN));
+}
+END_TEST
+
 Suite *SUITE(void)
 {
     Suite *suite = suite_create("variant");
@@ -462,6 +479,7 @@ Suite *SUITE(void)
     tcase_add_test(tcase, tensor_maps_follow_their_recipes);
     tcase_add_test(tcase, a_stride_that_tma_cannot_have_excludes);
     tcase_add_test(tcase, scalars_are_rounded_to_their_type);
+    tcase_add_test(tcase, scalars_that_their_type_cannot_hold_do_not_fit);
     suite_add_tcase(suite, tcase);
     return suite;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "python/call.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- DLPack -------------------------------------------------------------------------------------
@@ -37,11 +38,13 @@ static const struct tcc_exchange *find_exchange(PyTypeObject *type)
 
 /* ---- what a kernel takes ---------------------------------------------------------------------- */
 
-bool tcc_parameters_init(tcc_parameters *p, const char *is_scalar, size_t n_args, size_t n_inputs, PyObject *tensor)
+bool tcc_parameters_init(tcc_parameters *p, const double *limits, const char *is_written, size_t n_args,
+                         size_t n_inputs, PyObject *tensor)
 {
     p->n_inputs = n_inputs;
     p->n_args = n_args;
-    memcpy(p->is_scalar, is_scalar, n_args);
+    memcpy(p->limits, limits, n_args * sizeof *limits);
+    memcpy(p->is_written, is_written, n_args);
     Py_INCREF(tensor);
     p->tensor = (PyTypeObject *)tensor;
     p->exchange = find_exchange(p->tensor);
@@ -115,7 +118,10 @@ static tcc_found read_exchanged(const tcc_parameters *p, PyObject *x, tcc_call *
     bool is_on_gpu = t.device_type == DL_CUDA || t.device_type == DL_ROCM;
     if (!is_on_gpu || t.rank < 0 || t.rank > TCC_CALL_MAX_RANK || !is_contiguous(&t))
         return TCC_UNKNOWN;
-    c->words[c->n_words++].device = (uint64_t)(uintptr_t)t.data + t.byte_offset;
+    uint64_t address = (uint64_t)(uintptr_t)t.data + t.byte_offset;
+    if (!address)
+        return TCC_UNKNOWN;
+    c->words[c->n_words++].device = address;
     c->key[c->n_key++] = t.type | t.bits << 8 | t.lanes << 16;
     c->key[c->n_key++] = t.device_id;
     c->key[c->n_key++] = t.rank;
@@ -153,8 +159,8 @@ static tcc_found read_attributes(const tcc_parameters *p, PyObject *x, tcc_call 
     f = tcc_take_number(PyObject_CallMethodObjArgs(x, p->attribute.get_device, NULL), &ordinal);
     if (f == TCC_KNOWN)
         f = tcc_take_number(PyObject_CallMethodObjArgs(x, p->attribute.data_ptr, NULL), &address);
-    if (f != TCC_KNOWN)
-        return f;
+    if (f != TCC_KNOWN || !address)
+        return f == TCC_RAISED ? TCC_RAISED : TCC_UNKNOWN;
     PyObject *dtype = PyObject_GetAttr(x, p->attribute.dtype);
     if (!dtype)
         return give_up();
@@ -170,17 +176,29 @@ static tcc_found read_tensor(const tcc_parameters *p, PyObject *x, tcc_call *c)
 {
     if (Py_TYPE(x) != p->tensor && !PyType_IsSubtype(Py_TYPE(x), p->tensor))
         return TCC_UNKNOWN;
-    bool requires_grad = false;
+    bool requires_grad = false, is_negated = false;
     tcc_found f = tcc_take_bool(PyObject_GetAttr(x, p->attribute.requires_grad), &requires_grad);
     c->requires_grad |= requires_grad;
+    if (f == TCC_KNOWN)
+        f = tcc_take_bool(PyObject_CallMethodObjArgs(x, p->attribute.is_neg, NULL), &is_negated);
+    if (f == TCC_KNOWN && is_negated) /* lazily: its memory has the opposite numbers */
+        f = TCC_UNKNOWN;
     if (!c->first)
         c->first = x;
     return f != TCC_KNOWN ? f : p->exchange ? read_exchanged(p, x, c) : read_attributes(p, x, c);
 }
 
+static bool holds(double limit, double number)
+{
+    if (limit == TCC_CALL_WHOLE)
+        return number >= INT32_MIN && number <= INT32_MAX && number == (int32_t)number;
+    return isinf(number) || !(fabs(number) >= limit);
+}
+
 static tcc_found read_argument(const tcc_parameters *p, PyObject *x, tcc_call *c)
 {
-    if (!p->is_scalar[c->n_words])
+    double limit = p->limits[c->n_words];
+    if (limit == TCC_CALL_TENSOR)
         return read_tensor(p, x, c);
     if (!PyFloat_CheckExact(x) && !PyLong_CheckExact(x))
         return TCC_UNKNOWN;
@@ -188,7 +206,7 @@ static tcc_found read_argument(const tcc_parameters *p, PyObject *x, tcc_call *c
     if (number == -1 && PyErr_Occurred())
         return give_up();
     c->words[c->n_words++].number = number;
-    return TCC_KNOWN;
+    return holds(limit, number) ? TCC_KNOWN : TCC_UNKNOWN;
 }
 
 tcc_found tcc_call_look(const tcc_parameters *p, PyObject *args, PyObject *out, tcc_call *c)
@@ -209,4 +227,15 @@ tcc_found tcc_call_look(const tcc_parameters *p, PyObject *args, PyObject *out, 
     for (size_t i = p->n_inputs; f == TCC_KNOWN && i < p->n_args; i++)
         f = read_argument(p, is_tuple ? PyTuple_GetItem(out, (Py_ssize_t)(i - p->n_inputs)) : out, c);
     return f;
+}
+
+bool tcc_call_overlaps(const tcc_parameters *p, const tcc_call *c, const int64_t *bytes)
+{
+    for (size_t i = 0; i < c->n_words; i++)
+        for (size_t j = 0; p->is_written[i] && j < c->n_words; j++) {
+            uint64_t a = c->words[i].device, b = c->words[j].device;
+            if (i != j && bytes[i] && bytes[j] && a < b + (uint64_t)bytes[j] && b < a + (uint64_t)bytes[i])
+                return true;
+        }
+    return false;
 }

@@ -18,6 +18,7 @@ enum { MAX_PLANS = 4096 };
 enum {
     PLAN_ORDINAL,         /* the GPU's */
     PLAN_EXTENTS,         /* bytes: those of the kernel's dims */
+    PLAN_SIZES,           /* bytes: of each argument that is given, how many it takes; 0 of scalars */
     PLAN_OUTPUTS,         /* of each output what new_empty takes: a tuple, and a dict */
     PLAN_STREAM_OF,       /* gives the current stream of a GPU */
     PLAN_IS_GRAD_ENABLED, /* says whether derivatives are recorded */
@@ -51,8 +52,11 @@ static tcc_found find_plan(const launcher *self, const tcc_call *c, PyObject **o
     Py_XDECREF(key);
     if (!plan)
         return PyErr_Occurred() ? TCC_RAISED : TCC_UNKNOWN;
-    if (self->current_device(self->runtime) != PyLong_AsLong(PyTuple_GetItem(plan, PLAN_ORDINAL)))
-        return TCC_UNKNOWN;
+    PyObject *sizes = PyTuple_GetItem(plan, PLAN_SIZES);
+    if (self->current_device(self->runtime) != PyLong_AsLong(PyTuple_GetItem(plan, PLAN_ORDINAL)) ||
+        PyBytes_Size(sizes) != (Py_ssize_t)(c->n_words * sizeof(int64_t)) ||
+        tcc_call_overlaps(&self->takes, c, (const int64_t *)(void *)PyBytes_AsString(sizes)))
+        return PyErr_Occurred() ? TCC_RAISED : TCC_UNKNOWN;
     Py_INCREF(plan);
     bool is_grad_enabled = false;
     tcc_found f = TCC_KNOWN;
@@ -249,19 +253,20 @@ static PyObject *seconds(PyObject *object, PyObject *given)
     return f != TCC_KNOWN ? unknown(f) : took < 0 ? NULL : PyFloat_FromDouble(took);
 }
 
-/* Launcher(is_scalar, n_inputs, tensor, check, runtime, current_device, kernel_for, launch) */
+/* Launcher(limits, is_written, n_inputs, tensor, check, runtime, current_device, kernel_for, launch) */
 static PyObject *new_launcher(PyTypeObject *type, PyObject *given, PyObject *named)
 {
-    const char *is_scalar;
-    Py_ssize_t n_args, n_inputs;
+    const char *limits, *is_written;
+    Py_ssize_t n_limits, n_args, n_inputs;
     PyObject *tensor, *check;
     unsigned long long runtime, current_device, kernel_for, launches;
     (void)named;
-    if (!PyArg_ParseTuple(given, "y#nO!OKKKK:Launcher", &is_scalar, &n_args, &n_inputs, &PyType_Type, &tensor, &check,
-                          &runtime, &current_device, &kernel_for, &launches))
+    if (!PyArg_ParseTuple(given, "y#y#nO!OKKKK:Launcher", &limits, &n_limits, &is_written, &n_args, &n_inputs,
+                          &PyType_Type, &tensor, &check, &runtime, &current_device, &kernel_for, &launches))
         return NULL;
-    if (n_args > TCC_CALL_MAX_ARGS || n_inputs < 0 || n_inputs > n_args) {
-        PyErr_Format(PyExc_ValueError, "a Launcher has %d arguments at most", TCC_CALL_MAX_ARGS);
+    if (n_args > TCC_CALL_MAX_ARGS || n_limits != n_args * (Py_ssize_t)sizeof(double) || n_inputs < 0 ||
+        n_inputs > n_args) {
+        PyErr_Format(PyExc_ValueError, "a Launcher has %d arguments at most, each with a limit", TCC_CALL_MAX_ARGS);
         return NULL;
     }
     launcher *self = (launcher *)PyType_GenericAlloc(type, 0);
@@ -274,7 +279,9 @@ static PyObject *new_launcher(PyTypeObject *type, PyObject *given, PyObject *nam
     self->current_device = (int (*)(const tcc_runtime *))(uintptr_t)current_device;
     self->kernel_for = (__typeof__(self->kernel_for))(uintptr_t)kernel_for;
     self->launch = (__typeof__(self->launch))(uintptr_t)launches;
-    if (!tcc_parameters_init(&self->takes, is_scalar, (size_t)n_args, (size_t)n_inputs, tensor) || !self->plans)
+    if (!tcc_parameters_init(&self->takes, (const double *)(void *)limits, is_written, (size_t)n_args, (size_t)n_inputs,
+                             tensor) ||
+        !self->plans)
         Py_CLEAR(self);
     return (PyObject *)self;
 }

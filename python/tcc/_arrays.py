@@ -48,13 +48,15 @@ class Unsuitable(Exception):
     """The reason why an array cannot be used; the caller adds its name."""
 
 
-def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> bool:
-    """Whether an array is row-major; strides in elements. None: it is.
+def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None, size: int = 1) -> bool:
+    """Whether an array is row-major; strides in units of which an element has ``size``. None: it is.
 
     >>> is_contiguous((2, 3), (3, 1)), is_contiguous((2, 3), (1, 2)), is_contiguous((1, 3), (99, 1))
     (True, False, True)
+    >>> is_contiguous((4,), (2,), 2), is_contiguous((4,), (3,), 2)
+    (True, False)
     """
-    expected = 1
+    expected = size
     if strides is None or 0 in shape:
         return True
     for extent, stride in zip(reversed(shape), reversed(strides)):
@@ -64,29 +66,49 @@ def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> bo
     return True
 
 
-def _check_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> None:
-    if not is_contiguous(shape, strides):
-        raise Unsuitable(f"is not contiguous: its shape is {shape}, its strides {strides}; pass a row-major copy")
+def _check_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None, size: int = 1) -> None:
+    if not is_contiguous(shape, strides, size):
+        assert strides
+        if not any(stride % size for stride in strides):
+            strides, size = tuple(stride // size for stride in strides), 1
+        unit = " bytes" if size > 1 else ""
+        raise Unsuitable(f"is not contiguous: its shape is {shape}, its strides {strides}{unit}; pass a row-major copy")
+
+
+def overlap(a: View, a_bytes: int, b: View, b_bytes: int) -> bool:
+    """Whether two arrays share memory."""
+    return a_bytes > 0 < b_bytes and a.address < b.address + b_bytes and b.address < a.address + a_bytes
 
 
 # ---- one reader for each kind of array ---------------------------------------------------------
 
 
 def _read_torch(x: Any) -> View:
+    torch = sys.modules["torch"]
+    if x.layout is not torch.strided or x.is_nested:
+        raise Unsuitable(f"is not dense: {'it is nested' if x.is_nested else f'its layout is {x.layout}'}; pass a dense "
+                         "copy, such as its to_dense() or to_padded_tensor()")
+    if x.is_neg():
+        raise Unsuitable("is negated lazily: its memory has the opposite numbers; pass its resolve_neg()")
     if not x.is_contiguous():
         _check_contiguous(tuple(x.shape), tuple(x.stride()))
-    if x.requires_grad and sys.modules["torch"].is_grad_enabled():
+    if x.requires_grad and torch.is_grad_enabled():
         raise Unsuitable("requires a gradient, which kernels do not have: pass it detached, or under torch.no_grad()")
     if not (x.is_cuda or x.is_cpu):
         raise Unsuitable(f"is on the device '{x.device}', which is neither the host nor a GPU of CUDA or HIP")
-    return View(x.data_ptr(), (x.shape, x.dtype, x.get_device() if x.is_cuda else HOST), "torch", x)
+    address = x.data_ptr()
+    if not address and x.numel():
+        raise Unsuitable(f"is a {type(x).__name__} without memory of its own; pass a copy that has some, such as its clone()")
+    return View(address, (x.shape, x.dtype, x.get_device() if x.is_cuda else HOST), "torch", x)
 
 
 def _read_numpy(x: Any) -> View:
     if not x.dtype.isnative:
         raise Unsuitable(f"is of the byte order of another machine: {x.dtype.str}")
     if not x.flags.c_contiguous:
-        _check_contiguous(x.shape, tuple(s // x.itemsize for s in x.strides))
+        _check_contiguous(x.shape, x.strides, x.itemsize)
+    if is_masked(x):
+        raise Unsuitable("has a mask, which kernels do not; pass its filled(…), or its data")
     return View(x.__array_interface__["data"][0], (x.shape, x.dtype.name, HOST), "numpy", x)
 
 
@@ -94,10 +116,11 @@ def _read_cuda_array_interface(x: Any) -> View:
     i = x.__cuda_array_interface__
     shape = tuple(i["shape"])
     dtype = getattr(getattr(x, "dtype", None), "name", None) or TYPESTR.get(i["typestr"][1:], i["typestr"])
-    strides = i.get("strides")
-    if strides is not None:
-        size = int(i["typestr"][2:])
-        _check_contiguous(shape, tuple(s // size for s in strides))
+    if i["typestr"][0] == ">":
+        raise Unsuitable(f"is of the byte order of another machine: {i['typestr']}")
+    if i.get("mask") is not None:
+        raise Unsuitable("has a mask, which kernels do not; pass an array without one")
+    _check_contiguous(shape, i.get("strides"), int(i["typestr"][2:]))
     device = x.__dlpack_device__()[1] if hasattr(x, "__dlpack_device__") else 0
     return View(i["data"][0] or 0, (shape, dtype, device), _library_of(x), x)
 
@@ -106,7 +129,7 @@ def _read_dlpack(x: Any) -> View:
     try:
         capsule = x.__dlpack__()
     except Exception as error:  # of its library, of whatever kind
-        raise Unsuitable(f"does not give its memory: {error}") from None
+        raise Unsuitable(f"cannot be accessed through DLPack: {error}") from None
     t = tensor_in(capsule)
     if t.device_type not in HOST_DEVICES | GPU_DEVICES:
         raise Unsuitable(f"is on a device of DLPack's type {t.device_type}, which is neither the host nor a GPU of CUDA or HIP")
@@ -122,7 +145,7 @@ def _read_buffer(x: Any) -> View:
     m = memoryview(x)
     shape = tuple(m.shape or ())
     if not m.c_contiguous:
-        _check_contiguous(shape, tuple(s // m.itemsize for s in m.strides or ()))
+        _check_contiguous(shape, m.strides, m.itemsize)
     dtype = FORMATS.get(m.format.lstrip("@="), m.format)
     if not m.nbytes:
         return View(0, (shape, dtype, HOST), "", m)
@@ -159,7 +182,7 @@ def _choose_reader(x: Any) -> Callable[[Any], View]:
     try:
         memoryview(x)
     except TypeError:
-        raise Unsuitable(f"is no array: {type(x).__name__} has neither __dlpack__ nor __cuda_array_interface__ "
+        raise Unsuitable(f"is not an array: {type(x).__name__} has neither __dlpack__ nor __cuda_array_interface__ "
                          "nor a buffer") from None
     return _read_buffer
 
@@ -182,6 +205,11 @@ def is_writable(view: View) -> bool:
         return not (isinstance(view.keep[0], memoryview) and view.keep[0].readonly)
     interface = getattr(view.keep, "__cuda_array_interface__", None)
     return interface is None or not interface["data"][1]
+
+
+def is_masked(x: Any) -> bool:
+    """Whether it is an array, or an element, of numpy's with a mask."""
+    return _is_a(x, "numpy.ma", "MaskedArray") and x.mask is not sys.modules["numpy.ma"].nomask
 
 
 def has_jax(values: list[Any]) -> bool:

@@ -143,7 +143,7 @@ def stream_number(stream: Any) -> int:
         number = getattr(stream, name, None)
         if isinstance(number, int):
             return number
-    raise ArgumentError(f"stream= is of {type(stream).__name__}, wants a number, or a stream of torch's or cupy's")
+    raise ArgumentError(f"stream= is of type {type(stream).__name__}, expected a number, or a stream of torch or cupy")
 
 
 def current_stream_of_torch() -> Callable[[int], int]:

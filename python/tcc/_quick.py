@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ctypes as c
 import os
+import struct
 import sys
 from typing import TYPE_CHECKING, Any, Tuple
 
 from . import _lib
+from ._elements import ELEMENTS
 from ._gpu import Gpus, current_stream_of_torch
 from ._lib import lib
 from ._signature import Plan, Signature
@@ -45,8 +47,10 @@ def launcher(signature: Signature, gpus: Gpus) -> Launcher | None:
     """What launches a kernel with tensors of torch, which is loaded, as soon as it was taught; None: no quick path."""
     if _launcher is None:
         return None
-    return _launcher.Launcher(bytes(signature.scalars), len(signature.inputs), sys.modules["torch"].Tensor,
-                              gpus.listener.check, _address(gpus.runtime), *_CALLED)
+    limits = [ELEMENTS[a.type].overflow if a.role == "scalar" else 0 for a in signature.args]
+    is_written = bytes(i in signature.written for i in range(len(signature.args)))
+    return _launcher.Launcher(struct.pack(f"{len(limits)}d", *limits), is_written, len(signature.inputs),
+                              sys.modules["torch"].Tensor, gpus.listener.check, _address(gpus.runtime), *_CALLED)
 
 
 def launches(plan: Plan, kinds: list[tuple[Any, Any, Any]], kernel: c.c_void_p | Request) -> Launches:
@@ -61,5 +65,6 @@ def launches(plan: Plan, kinds: list[tuple[Any, Any, Any]], kernel: c.c_void_p |
         jit, source, options, name = kernel
         request = _address(jit), _address(source), c.addressof(options), _address(name)
     outputs = tuple(((shape,), {"dtype": getattr(torch, dtype)}) for shape, dtype in plan.outputs)
-    return (plan.ordinal, plan.extents, outputs, current_stream_of_torch(), torch.is_grad_enabled,
+    sizes = struct.pack(f"{len(plan.sizes)}q", *plan.sizes)
+    return (plan.ordinal, plan.extents, sizes, outputs, current_stream_of_torch(), torch.is_grad_enabled,
             0 if request else _address(kernel), request, (kinds, kernel))

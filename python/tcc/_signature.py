@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 from __future__ import annotations
 
 import ctypes as c
+import math
 import struct
 from typing import Any, Mapping, NamedTuple
 
@@ -45,6 +46,7 @@ class Plan(NamedTuple):
     extents: bytes  # of the kernel's dims, as C takes them
     outputs: tuple[tuple[tuple[int, ...], str], ...]  # shapes and types
     packs: tuple[int, ...]  # arguments that are packed first
+    sizes: tuple[int, ...]  # bytes of each argument that is given; 0: a scalar
     ordinal: int  # HOST, or the GPU's
 
     @property
@@ -64,11 +66,18 @@ def bytes_of(argument: Argument, view: View) -> int:
 _MAX_PLANS = 4096  # of a kernel, before all are forgotten
 
 
-def _number(x: Any) -> float:
-    """A scalar as C takes it."""
-    if isinstance(x, (str, bytes, bytearray)):  # whose digits float() would read
+def _number(x: Any, element: Element) -> float:
+    """A scalar as C takes it. Raises Unsuitable where the type cannot hold it, TypeError and ValueError for no number."""
+    if isinstance(x, (str, bytes, bytearray)) or _arrays.is_masked(x):  # whose digits float() would read, or a NaN
         raise TypeError
-    return float(x)
+    try:
+        number = float(x)
+        fits = element.holds(number)
+    except OverflowError:
+        fits = False
+    if not fits:
+        raise Unsuitable(f"is {x}, expected {element.numbers} for {element.name}")
+    return number
 
 
 class Signature:
@@ -82,6 +91,7 @@ class Signature:
         self.inputs = tuple(a for a in self.args if a.role != "out")
         self.outputs = tuple(a for a in self.args if a.role == "out")
         self.scalars = tuple(a.role == "scalar" for a in self.args)
+        self._elements = tuple(ELEMENTS[a.type] for a in self.args)
         self.first = self.scalars.index(False)  # the first array
         self.written = tuple(i for i, a in enumerate(self.args) if a.role in WRITTEN)
         # Arguments as C takes them: an address, or a double.
@@ -116,7 +126,7 @@ class Signature:
         values: list[Any] = []
         try:
             for is_scalar, x in zip(self.scalars, given):
-                values.append(_number(x) if is_scalar else _arrays.read(x))
+                values.append(_number(x, self._elements[len(values)]) if is_scalar else _arrays.read(x))
         except Unsuitable as why:
             raise ArgumentError(f"{self.name}: '{self.args[len(values)].name}' {why}") from None
         except (TypeError, ValueError):
@@ -136,7 +146,7 @@ class Signature:
         outs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
         if len(outs) != len(self.outputs):
             wanted = ", ".join(a.name for a in self.outputs) or "none"
-            raise ArgumentError(f"{self.name}: out= has {len(outs)} arrays, wants one for each output: {wanted}")
+            raise ArgumentError(f"{self.name}: out= has {len(outs)} arrays, expected one for each output: {wanted}")
         return outs
 
     def _shape_of(self, argument: Argument, element: Element, view: View) -> tuple[tuple[int, ...], bool]:
@@ -144,12 +154,12 @@ class Signature:
         dtype = view.dtype
         packed = element.bits < 8 and dtype == PACKED
         if dtype != element.dtype and not packed:
-            also = f" or {PACKED}, two in each" if element.bits < 8 else ""
-            raise ArgumentError(f"{self.name}: '{argument.name}' is of {dtype}, wants {element.name}, which is "
-                                f"{element.dtype}{also}")
+            also = f", or {PACKED} with two elements in each byte," if element.bits < 8 else ""
+            raise ArgumentError(f"{self.name}: '{argument.name}' has dtype {dtype}, expected {element.dtype}{also} "
+                                f"for {element.name}")
         shape = view.shape
         if len(shape) != len(argument.shape):
-            raise ArgumentError(f"{self.name}: '{argument.name}' has {len(shape)} dimensions, wants "
+            raise ArgumentError(f"{self.name}: '{argument.name}' has {len(shape)} dimensions, expected "
                                 f"{len(argument.shape)}: {argument}")
         if packed and shape:
             shape = (*shape[:-1], shape[-1] * 2)
@@ -170,13 +180,13 @@ class Signature:
         if len(places) > 1:
             first, second = (f"'{name}' " + ("on the host" if o == HOST else f"on GPU {o}")
                              for o, name in places.items())
-            raise ArgumentError(f"{self.name}: {first}, and {second}: all are to be in one place")
+            raise ArgumentError(f"{self.name}: {first}, but {second}: all arrays must be in one place")
 
     def _make_plan(self, values: list[Any], kinds: tuple[Any, ...]) -> Plan:
         """Checks arguments, and caches the result."""
         bound: dict[str, tuple[int, str]] = {}
         places: dict[int, str] = {}
-        packs = []
+        packs, sizes = [], [0] * len(values)
         for i, (a, v) in enumerate(zip(self.args, values)):
             if a.role == "scalar":
                 continue
@@ -184,17 +194,30 @@ class Signature:
             self._bind(bound, a, shape)
             self._place(places, a, v)
             packs += [i] * to_pack
+            sizes[i] = math.prod(v.shape) if to_pack else bytes_of(a, v)
         outputs = []
         for a in self.outputs:  # whose indices all occur in an argument
             shape = tuple(d if isinstance(d, int) else bound[d][0] for d in a.shape)
             outputs.append((shape, ELEMENTS[a.type].dtype))
         ordinal, = places
         extents = struct.pack(f"{len(self.dims)}q", *(bound[d][0] for d in self.dims))
-        plan = Plan(extents, tuple(outputs), tuple(packs), ordinal)
+        plan = Plan(extents, tuple(outputs), tuple(packs), tuple(sizes), ordinal)
         if len(self._plans) == _MAX_PLANS:
             self._plans.clear()
         self._plans[kinds] = plan
         return plan
+
+    def _check_written(self, plan: Plan, values: list[Any]) -> None:
+        """Checks that arrays which are written can be, and share no memory with others."""
+        for i in self.written:
+            if i >= len(values):  # here begin outputs that are yet to be made
+                break
+            if not _arrays.is_writable(values[i]):
+                raise ArgumentError(f"{self.name}: '{self.args[i].name}' is written, and the array is read-only")
+            for j, other in enumerate(values):
+                if i != j and plan.sizes[j] and _arrays.overlap(values[i], plan.sizes[i], other, plan.sizes[j]):
+                    raise ArgumentError(f"{self.name}: '{self.args[i].name}', which is written, shares memory with "
+                                        f"'{self.args[j].name}': pass a copy of one of them")
 
     def look(self, args: tuple[Any, ...], out: Any, named: Mapping[str, Any]) -> tuple[Plan, list[Any]]:
         """Checks the arguments: returns their plan, and their views or numbers."""
@@ -203,9 +226,7 @@ class Signature:
         values = self._read(args if out is None else (*args, *self._outputs_of(out)))
         kinds = tuple(v.kind for v in values if isinstance(v, View))
         plan = self._plans.get(kinds) or self._make_plan(values, kinds)
-        for i in self.written:
-            if i < len(values) and not _arrays.is_writable(values[i]):
-                raise ArgumentError(f"{self.name}: '{self.args[i].name}' is written, and the array is read-only")
+        self._check_written(plan, values)
         for i in plan.packs:
             values[i] = _arrays.pack(values[i])
         return plan, values

@@ -191,8 +191,19 @@ class Arrays(unittest.TestCase):
 
         self.product(a, b, out=c, stream=Stream())
         self.assertEqual([x.stream for x in launches()], [0x40, 0x80, 0xC0])
-        with self.assertRaisesRegex(tcc.ArgumentError, "stream= is of str, wants a number"):
+        with self.assertRaisesRegex(tcc.ArgumentError, "stream= is of type str, expected a number"):
             self.product(a, b, out=c, stream="0")
+
+    def test_what_the_interface_says_beyond_an_address(self):
+        a, b, c = OnGPU(self.a), OnGPU(self.b), OnGPU(self.c)
+        for key, value, message in (("mask", OnGPU(self.a > 0), "has a mask, which kernels do not"),
+                                    ("typestr", ">f2", "is of the byte order of another machine: >f2"),
+                                    ("strides", (24, 3), "is not contiguous: .* its strides \\(24, 3\\) bytes")):
+            a = OnGPU(self.a)
+            a.__cuda_array_interface__[key] = value
+            with self.assertRaisesRegex(tcc.ArgumentError, f"fake_product: 'A' {message}"):
+                self.product(a, b, out=c)
+        self.assertEqual(len(launches()), 0)
 
     def test_prepare_launches_nothing(self):
         self.product.prepare(OnGPU(self.a), OnGPU(self.b), out=OnGPU(self.c))
@@ -201,7 +212,7 @@ class Arrays(unittest.TestCase):
     def test_refusals(self):
         a, b, c = OnGPU(self.a), OnGPU(self.b), OnGPU(self.c)
         for arguments, out, message in (
-                ((a, self.b), c, "fake_product: 'A' on GPU 0, and 'B' on the host: all are to be in one place"),
+                ((a, self.b), c, "fake_product: 'A' on GPU 0, but 'B' on the host: all arrays must be in one place"),
                 ((a, b), None, "an array for the result cannot be made by the library of the arguments: pass out="),
                 ((OnGPU(self.a.T), b), c, f"fake_product: 'A' is not contiguous: its shape is ({K}, {M}), its "
                  f"strides (1, {K}); pass a row-major copy")):

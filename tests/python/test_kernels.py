@@ -82,7 +82,7 @@ class Layer(unittest.TestCase):
         fixed = np.zeros((M, N), np.float16)
         fixed.flags.writeable = False
         self.assert_error("layer: 'C' is written, and the array is read-only", *self.arguments, out=fixed)
-        self.assert_error("layer: out= has 2 arrays, wants one for each output: C", *self.arguments, out=(c, c))
+        self.assert_error("layer: out= has 2 arrays, expected one for each output: C", *self.arguments, out=(c, c))
         self.assert_error(f"layer has no output 'D': {self.layer}", *self.arguments, out={"D": c})
         self.assert_error(f"layer: dimension 1 of 'C', N in C: f16[M, N], is 12, and {N} in 'B'", *self.arguments,
                           out=np.zeros((M, N + 1), np.float16))
@@ -90,13 +90,13 @@ class Layer(unittest.TestCase):
     def test_shapes_are_checked(self):
         a, b, bias, alpha = self.arguments
         self.assert_error(f"layer: dimension 0 of 'B', K in B: f16[K, N], is 3, and {K} in 'A'", a, b[:3], bias, alpha)
-        self.assert_error("layer: 'A' has 3 dimensions, wants 2: A: f16[M, K]", a[None], b, bias, alpha)
+        self.assert_error("layer: 'A' has 3 dimensions, expected 2: A: f16[M, K]", a[None], b, bias, alpha)
 
     def test_types_are_checked(self):
         a, b, bias, alpha = self.arguments
-        self.assert_error("layer: 'A' is of float32, wants f16, which is float16", a.astype(np.float32), b, bias, alpha)
+        self.assert_error("layer: 'A' has dtype float32, expected float16 for f16", a.astype(np.float32), b, bias, alpha)
         self.assert_error("layer: 'A' is of the byte order of another machine: >f2", a.astype(">f2"), b, bias, alpha)
-        self.assert_error("layer: 'A' is no array: str has neither __dlpack__ nor __cuda_array_interface__ nor a "
+        self.assert_error("layer: 'A' is not an array: str has neither __dlpack__ nor __cuda_array_interface__ nor a "
                           "buffer", "A", b, bias, alpha)
         self.assert_error("layer: 'alpha' is a scalar, and got list", a, b, bias, [1])
         self.assert_error("layer: 'alpha' is a scalar, and got str", a, b, bias, "1")
@@ -161,7 +161,44 @@ class Layer(unittest.TestCase):
                 raise BufferError("no")
 
         a, b, bias, alpha = self.arguments
-        self.assert_error("layer: 'B' does not give its memory: no", a, Closed(), bias, alpha)
+        self.assert_error("layer: 'B' cannot be accessed through DLPack: no", a, Closed(), bias, alpha)
+
+    def test_masked_arrays_are_refused(self):
+        a, b, bias, alpha = self.arguments
+        for mask in a > 0, np.zeros_like(a, bool):
+            self.assert_error("layer: 'A' has a mask, which kernels do not; pass its filled(…), or its data",
+                              np.ma.array(a, mask=mask), b, bias, alpha)
+        out = np.ma.array(np.zeros((M, N), np.float16), mask=True)
+        self.assert_error("layer: 'C' has a mask, which kernels do not; pass its filled(…), or its data", *self.arguments,
+                          out=out)
+        self.assert_error("layer: 'alpha' is a scalar, and got MaskedConstant", a, b, bias, np.ma.masked)
+        np.testing.assert_array_equal(self.layer(np.ma.array(a), b, bias, alpha), self.expected)
+
+    def test_elements_side_by_side_with_others_are_not_contiguous(self):
+        a, b, bias, alpha = self.arguments
+        odd = np.zeros(N, [("x", np.float32), ("y", np.int8)])["x"]
+        message = f"layer: 'bias' is not contiguous: its shape is ({N},), its strides (5,) bytes; pass a row-major copy"
+        self.assert_error(message, a, b, odd, alpha)
+        self.assert_error(message, a, b, memoryview(odd), alpha)
+
+    def test_memory_that_is_written_is_not_shared(self):
+        square = tcc.jit("kernel p(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N], D: f16[M, N])"
+                         " { acc[m, n] = sum(k) A[m, k] * B[k, n]; C[m, n] = acc[m, n]; D[m, n] = -acc[m, n]; }", tiles=1)
+        memory = numbers((64, 16))
+        a, b, c, d = (memory[i:i + 16] for i in range(0, 64, 16))
+        square(a, a, out=(c, d))
+        for out, one, other in (((a, d), "C", "A"), ((c, b), "D", "B"), ((c, c), "C", "D"),
+                                ((memory[17:33], d), "C", "B"), ((memory[15:31], d), "C", "A")):
+            with self.assertRaises(tcc.ArgumentError) as caught:
+                square(a, b, out=out)
+            self.assertEqual(str(caught.exception), f"p: '{one}', which is written, shares memory with '{other}': pass a "
+                                                    "copy of one of them")
+        add = tcc.jit("kernel add(A: f32[M], inout U: f32[M]) { U[m] = U[m] + A[m]; }")
+        u = np.ones(4, np.float32)
+        for x in u, u[:], memoryview(u):
+            with self.assertRaisesRegex(tcc.ArgumentError, "'U', which is written, shares memory with 'A'"):
+                add(x, u)
+        add(u[:0], u[:0])
 
     def test_threads(self):
         results = [None] * 4
@@ -207,6 +244,24 @@ class Programs(unittest.TestCase):
         before = u.copy()
         self.assertIsNone(third(u))
         np.testing.assert_array_equal(u, before + 3)
+
+    def test_scalars_must_fit_in_their_type(self):
+        f = tcc.jit("kernel f(A: f32[M], n: i32, h: f16, b: bf16, s: f32, d: f64) -> (B: f32[M], C: f64[M], D: i32[M])"
+                    " { B[m] = A[m] * f32(h) * f32(b) * s; C[m] = f64(A[m]) * d; D[m] = i32(A[m]) + n; }")
+        good = {"n": -2**31 + 9, "h": 65519, "b": 3e38, "s": 0.1, "d": 1e300}
+        for name, number in (("n", 2.0), ("n", np.int64(7)), ("n", True), ("h", float("-inf")), ("s", float("nan")),
+                             ("s", 1e-60), ("d", 2**1000)):
+            f(np.ones(1, np.float32), **{**good, name: number})
+        whole = "a whole number from -2147483648 to 2147483647 for i32"
+        for name, number, expected in (
+                ("n", 2.5, whole), ("n", 2**40, whole), ("n", float("nan"), whole), ("n", float("inf"), whole),
+                ("n", 10**400, whole), ("n", np.float32(0.5), whole), ("n", np.array(2**31), whole),
+                ("h", 65520, "a number below 65520 for f16"), ("h", -1e6, "a number below 65520 for f16"),
+                ("b", 1e39, "a number below 3.39618e+38 for bf16"), ("s", 1e39, "a number below 3.40282e+38 for f32"),
+                ("d", 10**400, "a number below inf for f64")):
+            with self.assertRaises(tcc.ArgumentError) as caught:
+                f(np.ones(1, np.float32), **{**good, name: number})
+            self.assertEqual(str(caught.exception), f"f: '{name}' is {number}, expected {expected}")
 
     def test_files_and_defines(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -356,7 +411,7 @@ class Elements(unittest.TestCase):
         packed = [x[:, ::2].view(np.uint8) & 15 | x[:, 1::2].view(np.uint8) << 4 for x in (a, b)]
         expected = a.astype(np.int32) @ b.astype(np.int32).T
         np.testing.assert_array_equal(self.product(*packed, "i4", "i32", "gfx1100"), expected)
-        with self.assertRaisesRegex(tcc.ArgumentError, "is of int8, wants i4, which is int4 or uint8, two in each"):
+        with self.assertRaisesRegex(tcc.ArgumentError, "has dtype int8, expected int4, or uint8 with two elements in each byte, for i4"):
             self.product(a, b, "i4", "i32", "gfx1100")
 
 

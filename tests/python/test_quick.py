@@ -55,6 +55,15 @@ class Tensor:
     def is_contiguous(self):
         return self.x.flags.c_contiguous
 
+    is_nested = is_negated = False
+    layout = property(lambda self: torch.strided)
+
+    def is_neg(self):
+        return self.is_negated
+
+    def numel(self):
+        return self.x.size
+
     def get_device(self):
         return 0 if self.is_cuda else -1
 
@@ -70,8 +79,8 @@ class Parameter(Tensor):
 
 
 torch = types.ModuleType("torch")
-torch.Tensor = Tensor
-for name in "float16", "float32", "int8", "uint8":
+torch.Tensor, torch.strided = Tensor, object()
+for name in "float16", "float32", "int8", "uint8", "int32":
     setattr(torch, name, DType(name))
 torch.is_grad_enabled = lambda: torch.records
 torch.records, torch.stream = True, 0x40
@@ -188,7 +197,7 @@ class Calls(Products):
                 self.assertEqual(both(a, u, out=(b, c)), (b, c))
                 self.assertIsNone(none(a, u))
         self.assertEqual(len(launches()), 6)
-        with self.assertRaisesRegex(tcc.ArgumentError, "out= has 1 arrays, wants one for each output: B, C"):
+        with self.assertRaisesRegex(tcc.ArgumentError, "out= has 1 arrays, expected one for each output: B, C"):
             both(a, u, out=b)
 
     def test_numbers(self):
@@ -208,8 +217,49 @@ class Calls(Products):
         for number, kind in ("x", "str"), (None, "NoneType"):
             with self.assertRaisesRegex(tcc.ArgumentError, f"'alpha' is a scalar, and got {kind}"):
                 scale(a, number, out=b)
-        with self.assertRaises(OverflowError):
-            scale(a, 10**400, out=b)
+        for number in 10**400, 1e39, -2.0**128:
+            with self.assertRaisesRegex(tcc.ArgumentError, "expected a number below 3.40282e\\+38 for f32"):
+                scale(a, number, out=b)
+        with quick():
+            scale(a, float("inf"), out=b)
+            scale(a, float("nan"), out=b)
+
+    def test_whole_numbers(self):
+        shift = tcc.jit("kernel shift(A: i32[M, N], n: i32) -> (B: i32[M, N]) { B[m, n2] = A[m, n2] + n; }", tiles=1)
+        a, b = (Tensor(np.ones((4, 8), np.int32)) for _ in range(2))
+        shift(a, 1, out=b)
+        with quick():
+            shift(a, -2**31, out=b)
+            shift(a, 2.0, out=b)
+        for number in 2.5, 2**31, -2**31 - 1, 2**40, float("nan"), float("inf"):
+            with self.assertRaisesRegex(tcc.ArgumentError, "'n' is .*, expected a whole number from -2147483648 to "):
+                shift(a, number, out=b)
+
+    def test_memory_that_is_written_is_not_shared(self):
+        square, memory = numbers((16, 16)), np.zeros((32, 16), np.float16)
+        a, b, c = Tensor(square), Tensor(memory[:16]), Tensor(memory[16:])
+        self.product(a, b, out=c)
+        with quick():
+            self.product(b, b, out=c)
+        for x, y, out, name in ((a, b, b, "B"), (b, a, Tensor(memory[8:24]), "A"), (c, a, Tensor(memory[15:31]), "A")):
+            with self.assertRaisesRegex(tcc.ArgumentError, f"'C', which is written, shares memory with '{name}'"):
+                self.product(x, y, out=out)
+        add = tcc.jit("kernel add(A: f16[M, N], inout U: f16[M, N]) -> (B: f16[M, N])"
+                      " { B[m, n] = A[m, n]; U[m, n] = U[m, n] + A[m, n]; }", tiles=1)
+        add(a, b)
+        with quick():
+            add(a, c)
+        with self.assertRaisesRegex(tcc.ArgumentError, "'U', which is written, shares memory with 'A'"):
+            add(b, b)
+
+    def test_tensors_that_are_not_what_their_memory_says(self):
+        a, c = self.a, self.c
+        self.product(a, self.b, out=c)
+        negated, void = Tensor(self.b.x), Tensor(self.b.x)
+        negated.is_negated, void.data_ptr = True, lambda: 0
+        for b, message in (negated, "is negated lazily: .* pass its resolve_neg"), (void, "is a Tensor without memory"):
+            with self.assertRaisesRegex(tcc.ArgumentError, f"'B' {message}"):
+                self.product(a, b, out=c)
 
     def test_what_does_not_fit_is_refused(self):
         a, b, c = self.a, self.b, self.c
@@ -217,13 +267,13 @@ class Calls(Products):
         for arguments, out, message in (
                 ((Tensor(numbers((M, K + 1))), b), c, "dimension 0 of 'B', K in B"),
                 ((a, b), Tensor(np.zeros((M, N + 1), np.float16)), "dimension 1 of 'C', N in C"),
-                ((a, Tensor(b.x.astype(np.float32))), c, "'B' is of float32, wants f16"),
+                ((a, Tensor(b.x.astype(np.float32))), c, "'B' has dtype float32, expected float16 for f16"),
                 ((Tensor(np.asfortranarray(a.x)), b), c, "'A' is not contiguous: its shape is"),
-                ((a, Tensor(b.x, is_cuda=False)), c, "'A' on GPU 0, and 'B' on the host"),
+                ((a, Tensor(b.x, is_cuda=False)), c, "'A' on GPU 0, but 'B' on the host"),
                 ((a, Tensor(b.x, requires_grad=True)), c, "'B' requires a gradient"),
                 ((a, b), Tensor(c.x, requires_grad=True), "'C' requires a gradient"),
-                ((a, b.x), c, "'A' on GPU 0, and 'B' on the host"),
-                ((a, None), c, "'B' is no array: NoneType"),
+                ((a, b.x), c, "'A' on GPU 0, but 'B' on the host"),
+                ((a, None), c, "'B' is not an array: NoneType"),
                 ((a,), c, "lacks 'B'"),
                 ((a, b, b), c, "takes 2 arguments, and 3 were given")):
             with self.assertRaisesRegex(tcc.ArgumentError, f"fake_product:? {message}"):
@@ -449,7 +499,7 @@ class Extension(Products):
             with self.assertRaises(TypeError):
                 call()
         with self.assertRaises(ValueError):
-            type(launcher)(bytes(65), 1, Tensor, None, 0, 0, 0, 0)
+            type(launcher)(bytes(65 * 8), bytes(65), 1, Tensor, None, 0, 0, 0, 0)
         for arguments in (None, (), (self.a, self.b)), ((self.a,), self.b, "x"):
             self.assertIs(launcher(arguments[0], arguments[1], None), NotImplemented)
 

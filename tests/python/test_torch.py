@@ -3,8 +3,10 @@
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 import unittest
+import warnings
 
 import torch
+import torch.masked
 
 import tcc
 
@@ -46,7 +48,7 @@ class Tensors(unittest.TestCase):
 
     def test_refuses(self):
         a, b, bias, alpha = self.arguments
-        for x, message in ((a.float(), "is of float32, wants bf16, which is bfloat16"),
+        for x, message in ((a.float(), "has dtype float32, expected bfloat16 for bf16"),
                            (a.T.contiguous().T, r"is not contiguous: its shape is \(5, 16\), its strides \(1, 5\)"),
                            (a.clone().requires_grad_(), "requires a gradient"),
                            (a.to("meta"), "is on the device 'meta'")):
@@ -54,6 +56,26 @@ class Tensors(unittest.TestCase):
                 self.layer(x, b, bias, alpha)
         with torch.no_grad():
             self.layer(a.clone().requires_grad_(), b, bias, alpha)
+
+    def test_tensors_that_are_not_what_their_memory_says(self):
+        a, b, bias, alpha = self.arguments
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            odd = ((torch._neg_view(a), r"is negated lazily: .* pass its resolve_neg\(\)"),
+                   (torch.complex(a.float(), a.float()).conj().imag, "is negated lazily"),
+                   (torch._efficientzerotensor(a.shape, dtype=a.dtype), "is a Tensor without memory of its own"),
+                   (torch.masked.masked_tensor(a.float(), a > 0), "is a MaskedTensor without memory of its own"),
+                   (a.to_sparse(), "is not dense: its layout is torch.sparse_coo"),
+                   (a.to_sparse_csr(), "is not dense: its layout is torch.sparse_csr"),
+                   (torch.nested.nested_tensor([a, a]), "is not dense: it is nested"),
+                   (torch.nested.nested_tensor([a, a], layout=torch.jagged), "is not dense: it is nested"))
+        for x, message in odd:
+            with self.assertRaisesRegex(tcc.ArgumentError, f"layer: 'A' {message}"):
+                self.layer(x, b, bias, alpha)
+        c = self.layer(torch._neg_view(a).resolve_neg(), b, bias, alpha)
+        torch.testing.assert_close(c, 2 * bias - self.expected, rtol=0, atol=0)
+        with self.assertRaisesRegex(tcc.ArgumentError, "layer: 'C' is negated lazily"):
+            self.layer(*self.arguments, out=torch._neg_view(self.expected))
 
     def test_is_an_operator(self):
         op = self.layer.torch_op()

@@ -188,6 +188,14 @@ static const char *cta_name(const tcc_cta *c)
                : "the CTA";
 }
 
+/* Whether groups with copies to global memory follow the first n. */
+static bool has_copies_after(const tcc_warp *w, size_t n)
+{
+    while (n < w->bulk.groups.len && !w->bulk.groups.data[n].left)
+        n++;
+    return n < w->bulk.groups.len;
+}
+
 static tcc_status check_warp(const tcc_warp *w)
 {
     tcc_run *run = w->cta->cluster->x->run;
@@ -201,7 +209,7 @@ static tcc_status check_warp(const tcc_warp *w)
         return TCC_FAIL(run, TCC_ERR_INTERNAL, g->resizes.data[w->resized].op,
                         "%s ends without this, which others of its warpgroup ran",
                         tcc_warp_name(w));
-    if (w->bulk.open || w->order.seen[tcc_actor_copies(w->cta, id)] < w->bulk.groups.len)
+    if (w->bulk.open.left || has_copies_after(w, w->order.seen[tcc_actor_copies(w->cta, id)]))
         return TCC_FAIL(run, TCC_ERR_INTERNAL, w->bulk.op,
                         "%s ends while its copies may still be reading shared memory",
                         tcc_warp_name(w));

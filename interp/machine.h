@@ -280,6 +280,14 @@ typedef struct tcc_resize {
     uint32_t clocks[TCC_WARPGROUP_WARPS]; /* of each warp, when it ran it; 0: not yet */
 } tcc_resize;
 
+/* Copies to global memory that are waited for together. Groups belong to a thread, and each that runs a commit closes
+ * one, which is empty where it has started no copies. */
+typedef struct tcc_bulk_group {
+    size_t *left;        /* copies on their way; NULL: it has none */
+    unsigned lane;       /* that has started them */
+    tcc_lane_mask lanes; /* that have closed a group then */
+} tcc_bulk_group;
+
 typedef struct tcc_warpgroup {
     TCC_VEC(tcc_mma_record) mmas;
     TCC_VEC(tcc_resize) resizes;
@@ -305,11 +313,10 @@ struct tcc_warp {
     bool open_group;           /* MMAs since the last commit */
     TCC_VEC(tcc_a_in_flight) a_in_flight;
     struct {
-        TCC_VEC(size_t *) groups; /* closed; copies of each that are on their way */
-        size_t *open;             /* copies since the last commit; NULL: none */
-        unsigned lane;            /* that starts them */
-        const tcc_op *op;         /* the last of them */
-    } bulk;                       /* copies to global memory */
+        TCC_VEC(tcc_bulk_group) groups; /* closed; the clock of the copies counts them */
+        tcc_bulk_group open;            /* copies since its lane's last commit */
+        const tcc_op *op;               /* the last of them */
+    } bulk;                             /* copies to global memory */
     struct {
         TCC_VEC(size_t *) groups; /* closed; events of each that are on their way */
         size_t *open;             /* events since the last commit; NULL: none */

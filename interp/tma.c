@@ -368,20 +368,35 @@ static tcc_outcome end_store(tcc_exec *x, tcc_event *e)
     return TCC_NEXT;
 }
 
+/* The group of a lane's next copy; NULL, reported, where another lane's copies may be on their way. */
+static tcc_bulk_group *open_group(tcc_thread *t, const tcc_inst *in, const tcc_accessor *by, unsigned lane)
+{
+    tcc_warp *w = t->warp;
+    tcc_bulk_group *open = &w->bulk.open;
+    bool others = open->left && open->lane != lane;
+    for (size_t i = w->bulk.groups.len; i > by->after->seen[tcc_actor_copies(w->cta, t->id)] && !others; i--) {
+        const tcc_bulk_group *g = &w->bulk.groups.data[i - 1];
+        others = g->left && g->lane != lane;
+    }
+    if (others) {
+        TCC_WRONG(t->x, in->op, "two lanes of a warp start copies to global memory");
+        return NULL;
+    }
+    if (!open->left)
+        *open = (tcc_bulk_group){.left = TCC_NEW(t->x->run->scratch, size_t), .lane = lane};
+    return open;
+}
+
 static tcc_outcome start_store(tcc_thread *t, const tcc_inst *in, unsigned lane)
 {
     tcc_exec *x = t->x;
     tcc_warp *w = t->warp;
     tcc_bulk_copy *c = start(t, w->cta, in, lane, 2);
-    if (!c)
-        return TCC_FAILED;
-    if (w->bulk.open && w->bulk.lane != lane)
-        return TCC_WRONG(x, in->op, "two lanes of a warp start copies to global memory");
-    if (!w->bulk.open)
-        w->bulk.open = TCC_NEW(x->run->scratch, size_t);
-    w->bulk.lane = lane;
-    w->bulk.op = in->op;
     tcc_accessor by = tcc_warp_accessor(t, UINT64_C(1) << lane);
+    tcc_bulk_group *group = c ? open_group(t, in, &by, lane) : NULL;
+    if (!group)
+        return TCC_FAILED;
+    w->bulk.op = in->op;
     by.actor = tcc_actor_copies(w->cta, t->id);
     by.clock = (uint32_t)w->bulk.groups.len + 1;
     by.async = true;
@@ -390,7 +405,7 @@ static tcc_outcome start_store(tcc_thread *t, const tcc_inst *in, unsigned lane)
     by.actor = tcc_actor_writes(w->cta, t->id);
     if (!access_tensor(x, in->op, &by, c, true))
         return TCC_FAILED;
-    c->left = w->bulk.open;
+    c->left = group->left;
     ++*c->left;
     push_event(t, in, c, end_store);
     return TCC_NEXT;
@@ -404,32 +419,56 @@ tcc_outcome tcc_eval_nvvm_tma_store(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
-/* Groups belong to a thread: lanes that started no copy have none to close or wait for. */
 tcc_outcome tcc_eval_nvvm_bulk_commit(tcc_thread *t, const tcc_inst *in)
 {
     (void)in;
     tcc_warp *w = t->warp;
-    if (!w->bulk.open || !(t->mask >> w->bulk.lane & 1))
-        return TCC_NEXT;
-    TCC_PUSH(t->x->run->scratch, &w->bulk.groups, w->bulk.open);
-    w->bulk.open = NULL;
+    tcc_bulk_group closed = {.lanes = t->mask};
+    if (w->bulk.open.left && t->mask >> w->bulk.open.lane & 1) {
+        closed.left = w->bulk.open.left;
+        closed.lane = w->bulk.open.lane;
+        w->bulk.open.left = NULL;
+    }
+    TCC_PUSH(t->x->run->scratch, &w->bulk.groups, closed);
     return TCC_NEXT;
+}
+
+/* Moves *known, the number of the warp's groups that a lane knows to be done, past those that it waits for: of its own
+ * all but the last `pending`. False while copies of these are on their way. */
+static bool wait_for_groups(const tcc_warp *w, unsigned lane, size_t pending, uint32_t *known)
+{
+    size_t end = w->bulk.groups.len, i;
+    for (size_t left = pending; left && end; end--)
+        left -= w->bulk.groups.data[end - 1].lanes >> lane & 1;
+    for (i = *known; i < end; i++) {
+        const tcc_bulk_group *g = &w->bulk.groups.data[i];
+        if (g->left && g->lane != lane)
+            break;
+        if (g->left && *g->left)
+            return false;
+        if (g->left)
+            *known = (uint32_t)i + 1;
+    }
+    return true;
 }
 
 tcc_outcome tcc_eval_nvvm_bulk_wait(tcc_thread *t, const tcc_inst *in)
 {
     tcc_warp *w = t->warp;
     size_t pending = (size_t)tcc_attr_int(&in->op->attrs, "pending", 0);
-    size_t n = w->bulk.groups.len > pending ? w->bulk.groups.len - pending : 0;
-    if (!(t->mask >> w->bulk.lane & 1))
-        return TCC_NEXT;
-    for (size_t i = 0; i < n; i++)
-        if (*w->bulk.groups.data[i])
+    bool only_read = tcc_attr_int(&in->op->attrs, "read", 0);
+    unsigned copies = tcc_actor_copies(w->cta, t->id), writes = tcc_actor_writes(w->cta, t->id);
+    for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
+        tcc_lane_mask lane = UINT64_C(1) << l;
+        const tcc_order *order = tcc_warp_accessor(t, lane).after;
+        uint32_t read = order->seen[copies], written = order->seen[writes], before = read + written;
+        if (!wait_for_groups(w, l, pending, &read) || !wait_for_groups(w, l, pending, &written))
             return TCC_WAIT(t, NULL, "for its copies to global memory");
-    tcc_lane_mask lane = UINT64_C(1) << w->bulk.lane;
-    if (n)
-        tcc_lanes_learn_end(w, lane, tcc_actor_copies(w->cta, t->id), (uint32_t)n);
-    if (n && !tcc_attr_int(&in->op->attrs, "read", 0))
-        tcc_lanes_learn_end(w, lane, tcc_actor_writes(w->cta, t->id), (uint32_t)n);
+        if (read + written == before)
+            continue;
+        tcc_lanes_learn_end(w, lane, copies, read);
+        if (!only_read)
+            tcc_lanes_learn_end(w, lane, writes, written);
+    }
     return TCC_NEXT;
 }

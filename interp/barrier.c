@@ -307,6 +307,27 @@ static tcc_outcome wait_for_phase(tcc_thread *t, const tcc_mbarrier *b, int64_t 
                     (long long)parity, offset_of(b), b->phase, b->pending, missing_bytes(t->x, b));
 }
 
+/* Whether the phase whose end a lane has waited for is the one that the wait is for in every execution. The lane may
+ * be here as soon as those phases have ended that it knows of: of these and the next one, the wait is for the last
+ * that has the parity. */
+static bool is_intended(tcc_thread *t, const tcc_inst *in, tcc_cta *c, const tcc_mbarrier *b, unsigned lane)
+{
+    tcc_accessor by = tcc_warp_accessor(t, UINT64_C(1) << lane);
+    uint32_t seen = by.after->seen[tcc_actor_mbarrier(c, (size_t)(b - c->mbarriers))];
+    int64_t known = seen > b->before ? seen - b->before : 0, ended = (int64_t)b->phase - 1;
+    int64_t meant = (known - ended) % 2 ? known - 1 : known;
+    if (ended == meant)
+        return true;
+    const char *then = "at once";
+    if (meant == known)
+        then = tcc_arena_printf(t->x->run->scratch, "at the end of phase %lld", (long long)meant);
+    TCC_WRONG(t->x, in->op,
+              "passes the mbarrier at byte %lld at the end of phase %lld, but may be here when %lld phases have ended, "
+              "and then passes %s",
+              offset_of(b), (long long)ended, (long long)known, then);
+    return false;
+}
+
 tcc_outcome tcc_eval_nvvm_mbarrier_wait(tcc_thread *t, const tcc_inst *in)
 {
     tcc_cta *c = t->warp->cta;
@@ -319,6 +340,8 @@ tcc_outcome tcc_eval_nvvm_mbarrier_wait(tcc_thread *t, const tcc_inst *in)
             return TCC_WRONG(t->x, in->op, "waits for parity %lld", (long long)parity);
         if (b->phase % 2 == (uint32_t)parity)
             return wait_for_phase(t, b, parity);
+        if (!is_intended(t, in, c, b, l))
+            return TCC_FAILED;
         if (b->phase)
             tcc_lanes_learn(t->warp, t->mask, &b->done[parity]);
         b->users[t->id] = TCC_IN_USE;

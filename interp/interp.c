@@ -27,12 +27,17 @@ int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim)
     return extent;
 }
 
+/* Of a persistent kernel, where there are as many tiles: two for each of two roles that take them in turn, since what
+ * a tile has left undone shows in the next one. */
+enum { TILES_OF_A_CTA = 4 };
+
 int64_t tcc_run_launched(const tcc_run *run, int64_t tiles, int64_t ctas)
 {
     int64_t sms = tcc_target_of(run->f->ir)->sms / ctas;
     if (run->options->timeline.fn)
         return tiles < sms ? tiles : sms;
-    return 1 + (int64_t)(((uint64_t)tiles / 2 + run->options->seed) % (uint64_t)tiles);
+    int64_t most = tiles <= TILES_OF_A_CTA ? 1 : (tiles - 1) / (TILES_OF_A_CTA - 1);
+    return 1 + (int64_t)(((uint64_t)most - 1 + run->options->seed) % (uint64_t)most);
 }
 
 int64_t tcc_run_dim(const tcc_run *run, tcc_attr a)

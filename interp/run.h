@@ -56,7 +56,8 @@ int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim);
 /* The same of an attribute: a number, a name, or [roundup, one of them, a number]. */
 int64_t tcc_run_dim(const tcc_run *run, tcc_attr a);
 /* The number of clusters, of this many CTAs each, of a persistent kernel that has tiles for at most this
- * many, 1 or more: any number is legal, so the seed chooses; for a timeline as many as a GPU would run. */
+ * many, 1 or more: any number is legal, so the seed chooses one that leaves several tiles for a cluster; for a timeline
+ * as many as a GPU would run. */
 int64_t tcc_run_launched(const tcc_run *run, int64_t tiles, int64_t ctas);
 /* n times the dimensions in a list; negative when that is too large or one of them is none. */
 int64_t tcc_run_product(const tcc_run *run, tcc_attr factors, int64_t n);

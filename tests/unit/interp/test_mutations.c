@@ -22,7 +22,7 @@ static const mutation of_kernel[] = {
     {"nothing", nothing, NULL},
     {"no_wait_for_full", no_wait_for_full,
      "nvvm.wgmma reads shared memory at byte|nvvm.tma.load writes shared memory at byte|"
-     "comes from shared memory that was never written"},
+     "comes from shared memory that was never written|passes the mbarrier at byte"},
     {"no_wait_for_empty", no_wait_for_empty, "nvvm.tma.load writes shared memory at byte"},
     {"no_wait_in_loop", no_wait_in_loop, "that an MMA may still be reading"},
     {"wait_too_little", wait_too_little, "that an MMA may still be reading"},

@@ -69,6 +69,7 @@ bool tcc_amdgcn_plan(tcc_lowering *low, tcc_access *a)
         step--;
     if (whole && step % least == 0 && tcc_is_multiple(column, step, NULL)) {
         a->step = step;
+        a->ends_in_step = tcc_low_ends_in_group(low, t, step);
         tcc_low_require_groups(low, a->tensor, wide * bits / 8);
     }
     a->own[0] = tcc_low_own(low, &a->held.spread, 0);
@@ -109,14 +110,21 @@ static tcc_value *load_halves(tcc_lowering *low, const tcc_access *a, tcc_value 
     return TCC_EMIT(&low->b, vec_bitcast, tcc_low_vec(low, elem, a->step), bytes);
 }
 
-tcc_value *tcc_amdgcn_load_registers(tcc_lowering *low, const tcc_access *a, int64_t number)
+static tcc_value *load_elements(tcc_lowering *low, const tcc_access *a, tcc_value *offset, tcc_value *inside)
 {
     const tcc_type *type = tcc_low_vec(low, a->op->results[0].type->elem, a->step);
-    tcc_value *inside, *offset = offset_of(low, a, number, &inside);
-    if (a->origin)
-        return load_halves(low, a, offset, inside);
     offset = tcc_amdgcn_offset((tcc_amdgcn_lowering *)low, inside, offset);
     return TCC_EMIT(&low->b, amdgcn_buffer_load, type, a->base, offset, tcc_low_c32(low, 0));
+}
+
+tcc_value *tcc_amdgcn_load_registers(tcc_lowering *low, const tcc_access *a, int64_t number)
+{
+    tcc_value *inside, *offset = offset_of(low, a, number, &inside);
+    tcc_value *v = a->origin ? load_halves(low, a, offset, inside) : load_elements(low, a, offset, inside);
+    if (!a->ends_in_step)
+        return v;
+    int64_t place = tcc_digits_place(&a->held.spread.registers, number, 1);
+    return tcc_low_clear_padding(low, v, tcc_low_add(low, a->own[1], place + a->add[1]), a->room[1]);
 }
 
 void tcc_amdgcn_store_registers(tcc_lowering *low, const tcc_access *a, int64_t number, tcc_value *v)

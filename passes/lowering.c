@@ -215,6 +215,52 @@ void tcc_low_require_groups(tcc_lowering *l, const tcc_value *tensor, int64_t by
                          tcc_low_int(whole_bits / 8), tcc_low_int(bytes * whole_bits / bits)});
 }
 
+/* Whether a dimension is assumed to be a multiple of n, being the last of some argument; this is then required. */
+static bool require_multiple(tcc_lowering *l, tcc_dim dim, int64_t n)
+{
+    enum { BYTE_BITS = 8 };
+    for (size_t i = 0; i < l->f->body->n_args; i++) {
+        const tcc_value *arg = l->f->body->args[i];
+        const tcc_type *t = arg->type;
+        if (t->kind != TCC_KIND_tensor || !t->rank || t->row_bytes || !tcc_dim_equal(t->dims[t->rank - 1], dim))
+            continue;
+        int64_t bits = tcc_scalar_bits(t->elem), bytes = n * bits / BYTE_BITS;
+        if (n * bits % BYTE_BITS || !tcc_assumes_pitch(l->f, arg, bytes))
+            continue;
+        int64_t scale = bits < BYTE_BITS ? BYTE_BITS / bits : 1;
+        tcc_low_require(l, 4,
+                        (tcc_attr[]){tcc_low_str(l, "pitch"), TCC_LOW_LIST(l, tcc_low_dim_attr(l, dim)),
+                                     tcc_low_int(bits * scale / BYTE_BITS), tcc_low_int(bytes * scale)});
+        return true;
+    }
+    return false;
+}
+
+bool tcc_low_ends_in_group(tcc_lowering *l, const tcc_type *t, int64_t n)
+{
+    if (n == 1 || !t->row_bytes)
+        return false;
+    tcc_dim last = t->dims[t->rank - 1];
+    return last.name ? !require_multiple(l, last, n) : last.size % n != 0;
+}
+
+tcc_value *tcc_low_clear_padding(tcc_lowering *l, tcc_value *v, tcc_value *column, tcc_value *room)
+{
+    int64_t n = tcc_type_count(v->type);
+    const tcc_type *each = tcc_type_scalar(l->ir, v->type->elem);
+    bool is_float = tcc_scalar_classify(each->elem) == TCC_CLASS_FLOAT;
+    tcc_value *zero = is_float ? tcc_build_float(&l->b, each, 0) : tcc_build_int(&l->b, each, 0);
+    tcc_value **elements = TCC_NEW_ARRAY(l->ctx->scratch, tcc_value *, n);
+    for (int64_t e = 0; e < n; e++) {
+        elements[e] = tcc_low_extract(l, v, e);
+        if (!e) /* decides whether there is an access at all */
+            continue;
+        tcc_value *inside = tcc_low_cmp(l, "lt", tcc_low_add(l, column, e), room);
+        elements[e] = TCC_EMIT(&l->b, arith_select, each, inside, elements[e], zero);
+    }
+    return tcc_low_pack(l, each->elem, (size_t)n, elements, n);
+}
+
 tcc_value *tcc_low_stride(tcc_lowering *l, const tcc_type *t, int d, bool *one)
 {
     *one = d == (int)t->rank - 1;

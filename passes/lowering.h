@@ -48,6 +48,7 @@ typedef struct tcc_access {
     bool contiguous;          /* along a row */
     int64_t step;             /* registers that are accessed at a time, neighbours in a row */
     bool of_words;            /* which are put together of aligned words */
+    bool ends_in_step;        /* a row may end among them, before padding */
 } tcc_access;
 
 /* What differs between vendors. */
@@ -271,7 +272,11 @@ void tcc_low_require_min(tcc_lowering *l, tcc_dim d, int64_t least);
  * elements ensure it. */
 void tcc_low_require_alignment(tcc_lowering *l, const tcc_value *tensor, int64_t bytes);
 /* And, if there is only one row, its length: no group of this many bytes crosses the end of a
- * row. */
+ * row, unless padding follows there. */
 void tcc_low_require_groups(tcc_lowering *l, const tcc_value *tensor, int64_t bytes);
+/* Whether padding may follow a row's end within a group of n elements; that it does not may become a condition. */
+bool tcc_low_ends_in_group(tcc_lowering *l, const tcc_type *tensor, int64_t n);
+/* Neighbours that are loaded from a column on, of which those from `room` on are padding: these become zeros. */
+tcc_value *tcc_low_clear_padding(tcc_lowering *l, tcc_value *v, tcc_value *column, tcc_value *room);
 
 #endif

@@ -195,6 +195,7 @@ static bool plan(tcc_lowering *low, tcc_access *a)
     }
     if (!a->of_words && a->contiguous && whole && step > 1) {
         a->step = step;
+        a->ends_in_step = tcc_low_ends_in_group(low, t, step);
         tcc_low_require_groups(low, a->tensor, step * tcc_scalar_bits(t->elem) / 8);
     }
     return true;
@@ -299,7 +300,10 @@ static tcc_value *load(tcc_lowering *low, const tcc_access *a, int64_t number)
     tcc_value *v = TCC_EMIT(&low->b, nvvm_ld_global, tcc_low_vec(low, elem, a->step), a->base,
                             s.offset, s.inside);
     set_access(low, v->def, a, &s, elem);
-    return v;
+    if (!a->ends_in_step)
+        return v;
+    int64_t column = a->add[1] + tcc_digits_place(&a->held.spread.registers, number, 1);
+    return tcc_low_clear_padding(low, v, tcc_low_c32(low, column), a->room[1]);
 }
 
 /* A lane's word, or its last elements and the next lane's first where those are one. What is left at both ends of the

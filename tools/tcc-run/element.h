@@ -19,6 +19,9 @@ typedef struct elem_type {
     bool is_unsigned, is_finite;                 /* of integers; of floats: no infinities */
 } elem_type;
 
+/* Bytes of this value are NaN in every type of floats. */
+enum { NAN_BYTE = 0xff };
+
 /* NULL for a type this tool does not have. */
 const elem_type *elem_type_find(const char *name);
 

@@ -201,19 +201,41 @@ static size_t gpu_host_bytes(const tensor *t)
 
 /* ---- running ---------------------------------------------------------------------------- */
 
+typedef struct launch_in {
+    const launch_task *task;
+    tcc_workspace workspace;
+} launch_in;
+
 static tcc_status enqueue(void *user)
 {
-    const launch_task *t = user;
-    return tcc_kernel_launch(t->kernel, t->dims, t->n_dims, t->args, t->n_args, NULL);
+    const launch_in *l = user;
+    const launch_task *t = l->task;
+    return tcc_kernel_launch_in(t->kernel, t->dims, t->n_dims, t->args, t->n_args, NULL, l->workspace);
+}
+
+/* A workspace that is all NaN at first, so that results show when something in it was read that nobody wrote. */
+static tcc_status take_workspace(session *s, launch_in *l)
+{
+    const launch_task *t = l->task;
+    tcc_workspace *w = &l->workspace;
+    w->bytes = tcc_kernel_workspace_bytes(t->kernel, t->dims, t->n_dims, t->args, t->n_args);
+    if (!w->bytes)
+        return TCC_OK;
+    tcc_status status = tcc_device_alloc(s->dev, w->bytes, &w->device);
+    return status ? status : tcc_device_fill(s->dev, w->device, NAN_BYTE, w->bytes);
 }
 
 static tcc_status gpu_run(session *s, const launch_task *task, double *ms, const char **variant)
 {
     float time = 0;
+    launch_in in = {.task = task};
     *variant = tcc_kernel_variant(task->kernel, task->dims, task->n_dims, task->args, task->n_args);
     tcc_status status = /* the driver's compilation is not timed */
         tcc_kernel_prepare(task->kernel, task->dims, task->n_dims, task->args, task->n_args);
-    status = status ? status : tcc_device_time(s->dev, enqueue, (void *)task, &time);
+    status = status ? status : take_workspace(s, &in);
+    status = status ? status : tcc_device_time(s->dev, enqueue, &in, &time);
+    if (in.workspace.device)
+        tcc_device_free(s->dev, in.workspace.device);
     *ms = (double)time;
     if (!status && task->timeline && task->o->timeline)
         status = timeline_measure(s, task);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Each side of a tensor; a multiple of any alignment that matters. */
-enum { GUARD_BYTES = 1024, GUARD_VALUE = 0xff };
+enum { GUARD_BYTES = 1024 };
 
 bool tensor_init(session *s, tensor *t, const tcc_kernel *k, const tcc_arg_info *info,
                  const int64_t *dims)
@@ -66,7 +66,7 @@ bool tensor_fill(session *s, tensor *t, const npy *file, uint64_t seed)
     if (file)
         return fill_from_file(s, t, file);
     if (t->info->role == TCC_ARG_OUT)
-        memset(t->host, GUARD_VALUE, t->bytes);
+        memset(t->host, NAN_BYTE, t->bytes);
     else
         elem_fill_random(t->type, t->host, t->n, seed);
     return true;
@@ -84,7 +84,7 @@ tcc_status tensor_upload(session *s, tensor *t, bool misaligned)
     if (status)
         return status;
     t->address = t->base + GUARD_BYTES + (misaligned ? elem_bytes(t->type, 1) : 0);
-    status = s->on->fill(s, t->base, GUARD_VALUE, allocation_bytes(t));
+    status = s->on->fill(s, t->base, NAN_BYTE, allocation_bytes(t));
     return status ? status : s->on->write(s, t->address, t->host, t->bytes);
 }
 
@@ -92,7 +92,7 @@ static size_t count_changed(const unsigned char *p, size_t n)
 {
     size_t changed = 0;
     for (size_t i = 0; i < n; i++)
-        changed += p[i] != GUARD_VALUE;
+        changed += p[i] != NAN_BYTE;
     return changed;
 }
 
@@ -112,7 +112,7 @@ tcc_status tensor_read(session *s, tensor *t, size_t *stray)
 
 tcc_status tensor_poison(session *s, const tensor *t)
 {
-    return s->on->fill(s, t->address, GUARD_VALUE, t->bytes);
+    return s->on->fill(s, t->address, NAN_BYTE, t->bytes);
 }
 
 tcc_status tensor_compare(session *s, const tensor *t, bool *equal)

@@ -378,6 +378,8 @@ static fake_product read_params(const char *params, void **values)
                              : NULL;
         if (pointer)
             memcpy(pointer, values[i], sizeof *pointer);
+        if (json_member(param, "workspace"))
+            memcpy(&p.workspace, values[i], sizeof p.workspace);
         int *extent = name_of(json_member(param, "dim"), name, sizeof name)
                           ? fake_product_extent(&p, name)
                           : NULL;
@@ -401,7 +403,9 @@ static void run(CUfunction function, void **params)
         return;
     const char *list = find_params(function->module->manifest, function->entry);
     last = read_params(list, params);
-    if (!pads(function->entry))
+    if (pads(function->entry))
+        last.began_as_nan = fake_product_is_nan(last.workspace);
+    else
         lost = !fake_product_run(&last, function->entry, n_launches);
 }
 

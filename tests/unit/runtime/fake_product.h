@@ -7,9 +7,9 @@
  *
  * with + bias[n] and relu where there is a bias: f32[N]. Endings of the name choose a fault: _skip
  * writes nothing, _wrong adds to the sum, _flaky does so at every other launch, _off adds to that of
- * two elements, which no norm shows, _stray writes past
- * the end, _lost makes every later call of the driver fail, _hang never returns, _crash ends the
- * process.
+ * two elements, which no norm shows, _dirty adds to it unless operands were padded in a workspace
+ * that was NaN, _stray writes past the end, _lost makes every later call of the driver fail, _hang
+ * never returns, _crash ends the process.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_TESTS_RUNTIME_FAKE_PRODUCT_H
@@ -21,8 +21,9 @@
 
 /* A launch; what no parameter has the name of stays NULL or 0. */
 typedef struct fake_product {
-    void *a, *b, *c, *bias; /* as the host addresses them */
+    void *a, *b, *c, *bias, *workspace; /* as the host addresses them */
     int m, n, k;
+    bool began_as_nan; /* where an operand was padded */
 } fake_product;
 
 /* Whether an entry is one of these kernels, or their generic variant. */
@@ -30,6 +31,8 @@ bool fake_product_is(const char *entry);
 /* Where the parameter of this name goes: a pointer, or an extent. NULL for another. */
 void **fake_product_pointer(fake_product *p, const char *name);
 int *fake_product_extent(fake_product *p, const char *name);
+/* Whether a float at this address is NaN. */
+bool fake_product_is_nan(const void *address);
 /* Computes it, or what its ending says; false when the GPU is lost. */
 bool fake_product_run(const fake_product *p, const char *entry, int number);
 

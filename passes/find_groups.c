@@ -61,7 +61,7 @@ static int64_t round_of(const tcc_op *mma, int64_t lanes, tcc_arena *scratch)
 static size_t find_source(const tcc_group *g, const tcc_value *tile)
 {
     size_t s = 0;
-    while (s < g->n_sources && g->sources[s].load != tile->def && g->sources[s].computed != tile)
+    while (s < g->sources.len && g->sources.data[s].load != tile->def && g->sources.data[s].computed != tile)
         s++;
     return s;
 }
@@ -69,7 +69,7 @@ static size_t find_source(const tcc_group *g, const tcc_value *tile)
 /* Whether a value that the group's block can use is there before its first MMA. */
 static bool is_there(const tcc_group *g, const tcc_value *v)
 {
-    for (const tcc_op *op = g->mmas[0]; op; op = op->next)
+    for (const tcc_op *op = tcc_group_first(g); op; op = op->next)
         if (v->def == op)
             return false;
     return true;
@@ -87,8 +87,8 @@ static bool can_share_rounds(const tcc_group *g, const tcc_op *mma, int64_t roun
 {
     int64_t more = round > g->round ? round : g->round, less = round > g->round ? g->round : round;
     bool computed = !is_decided(mma->operands[0]) || !is_decided(mma->operands[1]);
-    for (size_t s = 0; s < g->n_sources; s++)
-        computed |= g->sources[s].computed != NULL;
+    for (size_t s = 0; s < g->sources.len; s++)
+        computed |= g->sources.data[s].computed != NULL;
     return more == less || (!computed && more % less == 0);
 }
 
@@ -97,31 +97,30 @@ static bool can_join(const tcc_group *g, const tcc_op *mma, int64_t round)
 {
     const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, mma);
     tcc_value *const tiles[] = {o->a, o->b};
-    bool together = is_carried(mma) && is_carried(g->mmas[0]), there = is_there(g, o->c);
-    size_t n = g->n_sources;
+    bool together = is_carried(mma) && is_carried(tcc_group_first(g)), there = is_there(g, o->c);
     for (int x = 0; x < 2; x++) {
         size_t s = find_source(g, tiles[x]);
-        bool found = s < g->n_sources;
-        there &= is_there(g, tiles[x]) && (!found || g->sources[s].x == x);
+        bool found = s < g->sources.len;
+        there &= is_there(g, tiles[x]) && (!found || g->sources.data[s].x == x);
         together |= found;
-        n += !found;
     }
-    return mma->block == g->mmas[0]->block && together && there && can_share_rounds(g, mma, round) &&
-           o->a->type->dims[1].size == g->depth && n <= TCC_MAX_LOADS && g->n_mmas < TCC_MAX_MMAS;
+    return mma->block == tcc_group_first(g)->block && together && there && can_share_rounds(g, mma, round) &&
+           o->a->type->dims[1].size == g->depth;
 }
 
-static void join(tcc_arena *scratch, tcc_group *g, tcc_op *mma)
+static void join(tcc_group *g, tcc_op *mma)
 {
+    tcc_product product = {.mma = mma};
     for (int x = 0; x < 2; x++) {
         tcc_value *tile = mma->operands[x];
-        size_t s = g->of[g->n_mmas][x] = find_source(g, tile);
-        if (s == g->n_sources)
-            g->sources[g->n_sources++] =
-                (tcc_operand){.load = tcc_tiled_load(mma, (unsigned)x, scratch),
-                              .x = x,
-                              .computed = is_decided(tile) ? NULL : tile};
+        size_t s = product.of[x] = find_source(g, tile);
+        if (s == g->sources.len)
+            TCC_PUSH(g->scratch, &g->sources,
+                     (tcc_operand){.load = tcc_tiled_load(mma, (unsigned)x, g->scratch),
+                                   .x = x,
+                                   .computed = is_decided(tile) ? NULL : tile});
     }
-    g->mmas[g->n_mmas++] = mma;
+    TCC_PUSH(g->scratch, &g->products, product);
 }
 
 static void add_mma(tcc_arena *scratch, tcc_groups *all, tcc_op *mma, int64_t round)
@@ -134,13 +133,14 @@ static void add_mma(tcc_arena *scratch, tcc_groups *all, tcc_op *mma, int64_t ro
         const tcc_op *loop = mma->block->parent;
         g = TCC_NEW(scratch, tcc_group);
         g->ir = mma->block->func->ir;
+        g->scratch = scratch;
         g->round = round;
         g->depth = TCC_VIEW(tile_mma, mma)->a->type->dims[1].size;
         g->stages = tcc_is_loop(loop) ? tcc_attr_int(&loop->attrs, "stages", 1) : 1;
         TCC_PUSH(scratch, all, g);
     }
     g->round = round > g->round ? round : g->round;
-    join(scratch, g, mma);
+    join(g, mma);
 }
 
 tcc_groups tcc_groups_find(tcc_arena *scratch, const tcc_func *f)

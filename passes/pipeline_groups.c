@@ -50,7 +50,7 @@ static void fill(const tcc_group *g, tcc_builder *b, const tcc_map *of_index, tc
 /* In how many rounds: what is copied is done before the last, which waits. */
 static int64_t parts_of(const tcc_group *g, int64_t rounds)
 {
-    int64_t n = (int64_t)g->n_sources;
+    int64_t n = (int64_t)g->sources.len;
     return !g->in_groups || rounds <= 2 ? 1 : rounds - 1 < n ? rounds - 1 : n;
 }
 
@@ -77,7 +77,7 @@ static void wait_for(const tcc_group *g, tcc_builder *b, tcc_value *i)
 static void multiply_rounds(const tcc_group *g, tcc_builder *b, const tcc_map *of_index, tcc_value *i,
                             tcc_value **parts, tcc_value **tiles, tcc_value **acc)
 {
-    tcc_value *next[TCC_MAX_LOADS], *ahead = tcc_arith_add(b, i, ahead_of(g));
+    tcc_value **next = tcc_group_tiles(g, 1), *ahead = tcc_arith_add(b, i, ahead_of(g));
     int64_t rounds = g->depth / g->round, n_parts = parts_of(g, rounds);
     for (int64_t r = 1; r <= rounds; r++) {
         if (r < rounds)
@@ -91,7 +91,7 @@ static void multiply_rounds(const tcc_group *g, tcc_builder *b, const tcc_map *o
             tcc_group_read(g, b, then, 0, next);
         }
         tcc_group_multiply(g, b, parts, acc);
-        for (size_t s = 0; s < g->n_sources; s++)
+        for (size_t s = 0; s < g->sources.len; s++)
             parts[s] = next[s];
     }
 }
@@ -99,8 +99,8 @@ static void multiply_rounds(const tcc_group *g, tcc_builder *b, const tcc_map *o
 static bool can_run_ahead(const tcc_group *g, const tcc_map *of_index)
 {
     const tcc_op *loop = tcc_group_loop(g);
-    for (size_t s = 0; s < g->n_sources; s++)
-        if (g->sources[s].computed)
+    for (size_t s = 0; s < g->sources.len; s++)
+        if (g->sources.data[s].computed)
             return false;
     return g->stages >= 2 && tcc_counts_iterations(loop) && !tcc_is_loop(loop->block->parent) &&
            tcc_group_can_load_ahead(g, of_index);
@@ -135,25 +135,25 @@ static void end(const tcc_group *g, tcc_op *loop)
 
 bool tcc_copy_ahead(tcc_arena *scratch, tcc_group *g)
 {
-    tcc_value *carried[2 * TCC_MAX_LOADS], **parts = carried, *acc[TCC_MAX_MMAS];
+    tcc_value **carried = tcc_group_tiles(g, 2), **parts = carried, **acc = tcc_group_accumulators(g);
     tcc_op *loop = tcc_group_loop(g);
     if (!tcc_is_loop(loop))
         return false;
     tcc_map of_index = tcc_group_find_numbers(scratch, loop);
     if (!can_run_ahead(g, &of_index))
         return false;
-    tcc_value **tiles = carried + g->n_sources;
-    size_t n = (g->in_groups ? 1 : 2) * g->n_sources;
+    tcc_value **tiles = carried + g->sources.len;
+    size_t n = (g->in_groups ? 1 : 2) * g->sources.len;
     begin(g, &of_index, parts, tiles);
     loop = tcc_group_carry(g->ir, loop, n, carried);
     tcc_value *i = loop->regions[0]->args[0];
-    tcc_builder b = tcc_builder_before(g->mmas[0]);
+    tcc_builder b = tcc_builder_before(tcc_group_first(g));
     b.loc = tcc_group_loc(g);
-    for (size_t m = 0; m < g->n_mmas; m++)
-        acc[m] = TCC_VIEW(tile_mma, g->mmas[m])->c;
+    for (size_t m = 0; m < g->products.len; m++)
+        acc[m] = TCC_VIEW(tile_mma, g->products.data[m].mma)->c;
     multiply_rounds(g, &b, &of_index, i, parts, tiles, acc);
-    for (size_t m = 0; m < g->n_mmas; m++)
-        tcc_replace_uses(&g->mmas[m]->results[0], acc[m]);
+    for (size_t m = 0; m < g->products.len; m++)
+        tcc_replace_uses(&g->products.data[m].mma->results[0], acc[m]);
     tcc_group_yield(g->ir, loop->regions[0], n, carried);
     tcc_group_erase(g);
     end(g, loop);

@@ -64,11 +64,11 @@ static tcc_value *build_buffer(const tcc_group *g, tcc_builder *b, const tcc_op 
 
 void tcc_group_ring(tcc_group *g, tcc_builder *b)
 {
-    tcc_value *buffers[TCC_MAX_LOADS];
+    tcc_value **buffers = tcc_group_tiles(g, 1);
     size_t n = 0;
-    for (size_t s = 0; s < g->n_sources; s++)
-        if (!g->sources[s].computed)
-            buffers[n++] = g->sources[s].buffer = build_buffer(g, b, g->sources[s].load);
+    for (size_t s = 0; s < g->sources.len; s++)
+        if (!g->sources.data[s].computed)
+            buffers[n++] = g->sources.data[s].buffer = build_buffer(g, b, g->sources.data[s].load);
     if (!n)
         return;
     b->loc = tcc_group_loc(g);
@@ -98,9 +98,9 @@ void tcc_group_put(const tcc_group *g, tcc_builder *b, tcc_value *i, tcc_value *
     if (!g->ring)
         return;
     TCC_EMIT_V(b, async_acquire, g->ring, i);
-    for (size_t s = 0; s < g->n_sources; s++)
-        if (g->sources[s].buffer)
-            TCC_EMIT_V(b, async_put, g->ring, i, g->sources[s].buffer, tiles[s]);
+    for (size_t s = 0; s < g->sources.len; s++)
+        if (g->sources.data[s].buffer)
+            TCC_EMIT_V(b, async_put, g->ring, i, g->sources.data[s].buffer, tiles[s]);
     TCC_EMIT_V(b, async_commit, g->ring, i);
 }
 
@@ -127,9 +127,9 @@ void tcc_group_copy(const tcc_group *g, tcc_builder *b, tcc_value *i, const tcc_
 {
     if (part == 0)
         TCC_EMIT_V(b, async_acquire, g->ring, i);
-    for (size_t s = 0; s < g->n_sources; s++)
-        if (g->sources[s].buffer && s * parts / g->n_sources == part)
-            build_copy(g, b, i, &g->sources[s], map);
+    for (size_t s = 0; s < g->sources.len; s++)
+        if (g->sources.data[s].buffer && s * parts / g->sources.len == part)
+            build_copy(g, b, i, &g->sources.data[s], map);
     if (part == parts - 1)
         TCC_EMIT_V(b, async_commit, g->ring, i);
 }
@@ -143,8 +143,8 @@ void tcc_group_wait(const tcc_group *g, tcc_builder *b, tcc_value *i, int64_t pe
 
 void tcc_group_read(const tcc_group *g, tcc_builder *b, tcc_value *i, int64_t round, tcc_value **parts)
 {
-    for (size_t s = g->n_sources; s--;) { /* a register of b is free when its column is multiplied */
-        const tcc_operand *of = &g->sources[s];
+    for (size_t s = g->sources.len; s--;) { /* a register of b is free when its column is multiplied */
+        const tcc_operand *of = &g->sources.data[s];
         const tcc_type *tile = of->load->results[0].type;
         parts[s] = of->computed;
         if (of->computed)
@@ -162,11 +162,12 @@ void tcc_group_read(const tcc_group *g, tcc_builder *b, tcc_value *i, int64_t ro
 
 void tcc_group_multiply(const tcc_group *g, tcc_builder *b, tcc_value *const *parts, tcc_value **acc)
 {
-    for (size_t m = 0; m < g->n_mmas; m++) {
-        b->loc = g->mmas[m]->loc;
-        acc[m] = TCC_EMIT(b, tile_mma, acc[m]->type, parts[g->of[m][0]], parts[g->of[m][1]], acc[m]);
-        tcc_attr_set(g->ir, &acc[m]->def->attrs, "instr", tcc_attr_list(&g->mmas[m]->attrs, "instr"),
-                     (tcc_loc){0, 0});
+    for (size_t m = 0; m < g->products.len; m++) {
+        const tcc_product *p = &g->products.data[m];
+        b->loc = p->mma->loc;
+        tcc_attr instr = tcc_attr_list(&p->mma->attrs, "instr");
+        acc[m] = TCC_EMIT(b, tile_mma, acc[m]->type, parts[p->of[0]], parts[p->of[1]], acc[m]);
+        tcc_attr_set(g->ir, &acc[m]->def->attrs, "instr", instr, (tcc_loc){0, 0});
     }
     b->loc = tcc_group_loc(g);
 }
@@ -176,51 +177,51 @@ void tcc_group_multiply(const tcc_group *g, tcc_builder *b, tcc_value *const *pa
 /* Multiplies the tiles of iteration i, of which those that have stages were put. */
 static void multiply_stage(const tcc_group *g, tcc_builder *b, tcc_value *i)
 {
-    tcc_value *acc[TCC_MAX_MMAS], *parts[TCC_MAX_LOADS];
+    tcc_value **acc = tcc_group_accumulators(g), **parts = tcc_group_tiles(g, 1);
     if (g->in_groups) {
         tcc_group_wait(g, b, i, 0);
     } else if (g->ring) {
         tcc_meet(b);
         TCC_EMIT_V(b, async_wait, g->ring, i);
     }
-    for (size_t m = 0; m < g->n_mmas; m++)
-        acc[m] = TCC_VIEW(tile_mma, g->mmas[m])->c;
+    for (size_t m = 0; m < g->products.len; m++)
+        acc[m] = TCC_VIEW(tile_mma, g->products.data[m].mma)->c;
     for (int64_t r = 0; r < g->depth / g->round; r++) {
         tcc_group_read(g, b, i, r, parts);
         tcc_group_multiply(g, b, parts, acc);
     }
     if (g->ring)
         TCC_EMIT_V(b, async_release, g->ring, i);
-    for (size_t m = 0; m < g->n_mmas; m++)
-        tcc_replace_uses(&g->mmas[m]->results[0], acc[m]);
+    for (size_t m = 0; m < g->products.len; m++)
+        tcc_replace_uses(&g->products.data[m].mma->results[0], acc[m]);
 }
 
 void tcc_group_erase(tcc_group *g)
 {
-    for (size_t m = 0; m < g->n_mmas; m++)
-        tcc_op_erase(g->mmas[m]);
-    for (size_t s = 0; s < g->n_sources; s++)
-        if (!g->sources[s].load->results[0].n_uses)
-            tcc_op_erase(g->sources[s].load);
+    for (size_t m = 0; m < g->products.len; m++)
+        tcc_op_erase(g->products.data[m].mma);
+    for (size_t s = 0; s < g->sources.len; s++)
+        if (g->sources.data[s].load->block && !g->sources.data[s].load->results[0].n_uses)
+            tcc_op_erase(g->sources.data[s].load);
 }
 
 /* The previous tiles are no longer read when these are put. */
 static void copy_in_place(tcc_group *g)
 {
-    tcc_value *tiles[TCC_MAX_LOADS];
-    tcc_builder b = tcc_builder_before(tcc_outermost(g->mmas[0]));
+    tcc_value **tiles = tcc_group_tiles(g, 1);
+    tcc_builder b = tcc_builder_before(tcc_outermost(tcc_group_first(g)));
     tcc_value_map *same = tcc_value_map_create(g->ir->arena);
     g->stages = 1;
     tcc_group_ring(g, &b);
-    for (size_t s = 0; s < g->n_sources && !g->copies; s++) {
-        tcc_op *load = g->sources[s].load;
-        if (g->sources[s].computed)
+    for (size_t s = 0; s < g->sources.len && !g->copies; s++) {
+        tcc_op *load = g->sources.data[s].load;
+        if (g->sources.data[s].computed)
             continue;
         b = tcc_builder_before(load);
         tiles[s] = &tcc_group_load(g, &b, load, same)->results[0];
         tiles[s]->name = load->results[0].name;
     }
-    b = tcc_builder_before(g->mmas[0]);
+    b = tcc_builder_before(tcc_group_first(g));
     b.loc = tcc_group_loc(g);
     tcc_value *i = tcc_iteration_number(&b, tcc_group_loop(g));
     tcc_meet(&b);
@@ -278,8 +279,8 @@ static bool is_stored_in(const tcc_value *tensor, const tcc_op *loop)
 bool tcc_group_can_load_ahead(const tcc_group *g, const tcc_map *of_index)
 {
     const tcc_op *loop = tcc_group_loop(g);
-    for (size_t s = 0; s < g->n_sources; s++) {
-        const tcc_op *load = g->sources[s].load;
+    for (size_t s = 0; s < g->sources.len; s++) {
+        const tcc_op *load = g->sources.data[s].load;
         if (!are_known(of_index, load, loop) || is_stored_in(load->operands[0], loop))
             return false;
     }
@@ -290,7 +291,7 @@ tcc_value_map *tcc_group_numbers_of(const tcc_group *g, tcc_builder *b, const tc
                                     tcc_value *index)
 {
     tcc_value_map *map = tcc_value_map_create(g->ir->arena);
-    tcc_block *body = g->mmas[0]->block;
+    tcc_block *body = tcc_group_first(g)->block;
     tcc_value_map_set(map, body->args[0], index);
     for (tcc_op *op = body->first; op; op = op->next)
         if (op->n_results == 1 && tcc_map_get(of_index, &op->results[0]) == op)
@@ -302,8 +303,12 @@ void tcc_group_load_iteration(const tcc_group *g, tcc_builder *b, const tcc_map 
                               tcc_value **tiles)
 {
     const tcc_value_map *map = tcc_group_numbers_of(g, b, of_index, index);
-    for (size_t s = 0; s < g->n_sources; s++)
-        tiles[s] = &tcc_group_load(g, b, g->sources[s].load, map)->results[0];
+    for (size_t s = 0; s < g->sources.len; s++) {
+        size_t same = 0; /* several tiles may be computed of one load */
+        while (g->sources.data[same].load != g->sources.data[s].load)
+            same++;
+        tiles[s] = same < s ? tiles[same] : &tcc_group_load(g, b, g->sources.data[s].load, map)->results[0];
+    }
 }
 
 tcc_op *tcc_group_carry(tcc_ir *ir, tcc_op *old, size_t n, tcc_value **values)
@@ -354,18 +359,18 @@ void tcc_group_yield(tcc_ir *ir, tcc_block *body, size_t n, tcc_value *const *va
  * longer read. */
 static void load_ahead(tcc_group *g, const tcc_map *of_index)
 {
-    tcc_value *tiles[TCC_MAX_LOADS], *next[TCC_MAX_LOADS];
+    tcc_value **tiles = tcc_group_tiles(g, 1), **next = tcc_group_tiles(g, 1);
     tcc_op *loop = tcc_group_loop(g);
     tcc_builder b = tcc_builder_before(tcc_outermost(loop));
     tcc_group_ring(g, &b);
     b = tcc_builder_before(loop);
     b.loc = tcc_group_loc(g);
     tcc_group_load_iteration(g, &b, of_index, TCC_VIEW(scf_for, loop)->lo, tiles);
-    loop = tcc_group_carry(g->ir, loop, g->n_sources, tiles);
-    for (size_t s = 0; s < g->n_sources; s++)
-        if (g->sources[s].computed)
-            tcc_replace_uses(&g->sources[s].load->results[0], tiles[s]);
-    b = tcc_builder_before(g->mmas[0]);
+    loop = tcc_group_carry(g->ir, loop, g->sources.len, tiles);
+    for (size_t s = 0; s < g->sources.len; s++)
+        if (g->sources.data[s].computed)
+            tcc_replace_uses(&g->sources.data[s].load->results[0], tiles[s]);
+    b = tcc_builder_before(tcc_group_first(g));
     b.loc = tcc_group_loc(g);
     tcc_value *i = tcc_iteration_number(&b, loop);
     tcc_group_put(g, &b, i, tiles);
@@ -373,7 +378,7 @@ static void load_ahead(tcc_group *g, const tcc_map *of_index)
     tcc_group_load_iteration(g, &b, of_index, tcc_arith_bin(&b, TCC_OP_arith_add, loop->regions[0]->args[0], step),
                              next);
     multiply_stage(g, &b, i);
-    tcc_group_yield(g->ir, loop->regions[0], g->n_sources, next);
+    tcc_group_yield(g->ir, loop->regions[0], g->sources.len, next);
     tcc_group_erase(g);
 }
 
@@ -383,8 +388,10 @@ static void load_ahead(tcc_group *g, const tcc_map *of_index)
 static bool are_copied(const tcc_group *g, const char *ways)
 {
     bool all = true;
-    for (size_t s = 0; s < g->n_sources; s++)
-        all &= g->sources[s].computed || tcc_has_word(ways, tcc_attr_str(&g->sources[s].load->attrs, "copy", ""));
+    for (size_t s = 0; s < g->sources.len; s++) {
+        const tcc_operand *of = &g->sources.data[s];
+        all &= of->computed || tcc_has_word(ways, tcc_attr_str(&of->load->attrs, "copy", ""));
+    }
     return all;
 }
 
@@ -402,8 +409,8 @@ static bool can_begin_early(const tcc_group *g)
 static bool has_stages(const tcc_group *g)
 {
     bool any = false;
-    for (size_t s = 0; s < g->n_sources; s++)
-        any |= !g->sources[s].computed;
+    for (size_t s = 0; s < g->sources.len; s++)
+        any |= !g->sources.data[s].computed;
     return any;
 }
 
@@ -417,22 +424,33 @@ static bool is_in_groups(const tcc_group *g)
  * held twice, and there is no room for a second round of them. */
 static bool is_read_ahead(const tcc_group *g)
 {
-    const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, g->mmas[0]);
-    const tcc_mma_sync *sync = tcc_mma_sync_find(tcc_func_target(g->mmas[0]->block->func), TCC_INSTR_COUNT,
+    const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, tcc_group_first(g));
+    const tcc_mma_sync *sync = tcc_mma_sync_find(tcc_func_target(tcc_group_first(g)->block->func), TCC_INSTR_COUNT,
                                                  o->a->type->elem, o->b->type->elem, o->c->type->elem);
     return sync && !tcc_mma_sync_is_opaque(sync) && g->stages >= TCC_STAGES && !by_element(g);
 }
 
-/* alone: there is no other group. */
-static void put_through_registers(tcc_arena *scratch, tcc_group *g, bool alone)
+/* Whether a load that g computes a tile of is another group's, too, which finds it only where it is. */
+static bool shares_loads(const tcc_groups *all, const tcc_group *g)
+{
+    for (size_t i = 0; i < all->len; i++)
+        for (size_t o = 0; all->data[i] != g && o < all->data[i]->sources.len; o++)
+            for (size_t s = 0; s < g->sources.len; s++)
+                if (g->sources.data[s].computed && g->sources.data[s].load == all->data[i]->sources.data[o].load)
+                    return true;
+    return false;
+}
+
+static void put_through_registers(tcc_arena *scratch, tcc_group *g, const tcc_groups *all)
 {
     tcc_tiles tiles;
+    bool alone = all->len == 1;
     tcc_op *loop = tcc_is_loop(tcc_group_loop(g)) ? tcc_group_loop(g) : NULL;
     if (loop)
         tcc_attr_remove(&loop->attrs, "stages");
+    const tcc_target *target = tcc_func_target(tcc_group_first(g)->block->func);
     g->in_groups = is_in_groups(g);
-    g->copies =
-        g->in_groups || (by_element(g) && !tcc_target_can(tcc_func_target(g->mmas[0]->block->func), TCC_CAN_buffer));
+    g->copies = g->in_groups || (by_element(g) && !tcc_target_can(target, TCC_CAN_buffer));
     if (g->copies) {
         if (!alone || !tcc_copy_ahead(scratch, g))
             copy_in_place(g);
@@ -445,7 +463,8 @@ static void put_through_registers(tcc_arena *scratch, tcc_group *g, bool alone)
     if (alone && is_read_ahead(g) && tcc_copy_ahead(scratch, g))
         return;
     tcc_map of_index = loop ? tcc_group_find_numbers(scratch, loop) : TCC_MAP(scratch);
-    if (loop && g->stages >= TCC_STAGES && !by_element(g) && tcc_group_can_load_ahead(g, &of_index))
+    if (loop && g->stages >= TCC_STAGES && !by_element(g) && !shares_loads(all, g) &&
+        tcc_group_can_load_ahead(g, &of_index))
         load_ahead(g, &of_index);
     else if (has_stages(g))
         copy_in_place(g);
@@ -455,7 +474,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_groups all = tcc_groups_find(ctx->scratch, f);
     for (size_t i = 0; i < all.len; i++)
-        put_through_registers(ctx->scratch, all.data[i], all.len == 1);
+        put_through_registers(ctx->scratch, all.data[i], &all);
     *changed |= all.len != 0;
     return TCC_OK;
 }

@@ -13,11 +13,7 @@
 #include "passes/loops.h"
 #include "support/map.h"
 
-enum {
-    TCC_STAGES = 2,    /* of a loop ahead of itself: a third tile waits in registers */
-    TCC_MAX_LOADS = 6, /* of a group */
-    TCC_MAX_MMAS = TCC_MAX_LOADS - 1
-};
+enum { TCC_STAGES = 2 }; /* of a loop ahead of itself: a third tile waits in registers */
 
 /* An operand of MMAs: x is 0 for a, m x k, 1 for b, k x n. One that is computed of its load is in no stage. */
 typedef struct tcc_operand {
@@ -26,13 +22,18 @@ typedef struct tcc_operand {
     tcc_value *buffer, *computed;
 } tcc_operand;
 
+/* An MMA, whose operands are these of its group's sources. */
+typedef struct tcc_product {
+    tcc_op *mma;
+    size_t of[2];
+} tcc_product;
+
 /* MMAs of one block that share operands or are sums of one loop, and their ring. */
 typedef struct tcc_group {
     tcc_ir *ir;
-    tcc_operand sources[TCC_MAX_LOADS];
-    tcc_op *mmas[TCC_MAX_MMAS]; /* in order */
-    size_t of[TCC_MAX_MMAS][2]; /* their operands, of the sources */
-    size_t n_sources, n_mmas;
+    tcc_arena *scratch;
+    TCC_VEC(tcc_operand) sources;
+    TCC_VEC(tcc_product) products; /* in order */
     tcc_value *ring;
     int64_t stages, depth; /* k of a tile */
     int64_t round;         /* k that is read at a time */
@@ -45,15 +46,31 @@ typedef TCC_VEC(tcc_group *) tcc_groups;
 /* Those of a function, in order. */
 tcc_groups tcc_groups_find(tcc_arena *scratch, const tcc_func *f);
 
+static inline tcc_op *tcc_group_first(const tcc_group *g)
+{
+    return g->products.data[0].mma;
+}
+
 static inline tcc_loc tcc_group_loc(const tcc_group *g)
 {
-    return g->mmas[0]->loc;
+    return tcc_group_first(g)->loc;
 }
 
 /* The op in which they are. */
 static inline tcc_op *tcc_group_loop(const tcc_group *g)
 {
-    return g->mmas[0]->block->parent;
+    return tcc_group_first(g)->block->parent;
+}
+
+/* Room for a tile of each source, so many times; and for what the MMAs add to. */
+static inline tcc_value **tcc_group_tiles(const tcc_group *g, size_t times)
+{
+    return TCC_NEW_ARRAY(g->scratch, tcc_value *, times * g->sources.len);
+}
+
+static inline tcc_value **tcc_group_accumulators(const tcc_group *g)
+{
+    return TCC_NEW_ARRAY(g->scratch, tcc_value *, g->products.len);
 }
 
 static inline void tcc_meet(tcc_builder *b)

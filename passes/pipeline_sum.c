@@ -88,15 +88,15 @@ bool tcc_is_sum_over_tiles(const tcc_group *g, tcc_tiles *tiles)
 {
     const tcc_op *loop = tcc_group_loop(g);
     if (!tcc_is_loop(loop) || tcc_is_loop(loop->block->parent) || g->stages != TCC_STAGES ||
-        !tcc_counts_iterations(loop) || loop->n_results != g->n_mmas)
+        !tcc_counts_iterations(loop) || loop->n_results != g->products.len)
         return false;
     const tcc_block *body = loop->regions[0];
-    size_t others = g->n_sources + g->n_mmas; /* of the body's ops that must be visited */
-    for (size_t m = 0; m < g->n_mmas; m++)
-        if (sum_of(g->mmas[m], loop) < 0)
+    size_t others = g->sources.len + g->products.len; /* of the body's ops that must be visited */
+    for (size_t m = 0; m < g->products.len; m++)
+        if (sum_of(g->products.data[m].mma, loop) < 0)
             return false;
-    for (size_t s = 0; s < g->n_sources; s++) {
-        const tcc_operand *of = &g->sources[s];
+    for (size_t s = 0; s < g->sources.len; s++) {
+        const tcc_operand *of = &g->sources.data[s];
         tcc_dim dim = {NULL, 0};
         unsigned along = k_operand(of, &dim);
         const tcc_value *at = along ? of->load->operands[along] : NULL;
@@ -138,9 +138,9 @@ static span plan_span(const tcc_group *g, tcc_builder *b, const tcc_tiles *tiles
     int64_t all = g->stages * s.step;
     bool early = !tiles->part;
     tcc_value *k = tcc_build_extent(b, tiles->k), *end = k, *length = k;
-    for (size_t i = 0; i < g->n_sources; i++)
-        if (!tcc_attr_is(&g->sources[i].load->attrs, "copy", "buffer"))
-            s.chunk = UNIT_BITS / tcc_scalar_bits(g->sources[i].load->results[0].type->elem);
+    for (size_t i = 0; i < g->sources.len; i++)
+        if (!tcc_attr_is(&g->sources.data[i].load->attrs, "copy", "buffer"))
+            s.chunk = UNIT_BITS / tcc_scalar_bits(g->sources.data[i].load->results[0].type->elem);
     if (s.chunk) {
         end = bin(b, TCC_OP_arith_sub, end, tcc_arith_rest(b, end, s.chunk));
         end = tcc_arith_bin_const(b, TCC_OP_arith_max, end, 0);
@@ -163,15 +163,15 @@ static span plan_span(const tcc_group *g, tcc_builder *b, const tcc_tiles *tiles
 
 /* Values in flight: sums; tiles from memory; parts of a stage. */
 typedef struct carried {
-    tcc_value *acc[TCC_MAX_MMAS], *tiles[TCC_MAX_LOADS], *parts[TCC_MAX_LOADS];
+    tcc_value **acc, **tiles, **parts;
 } carried;
 
 /* The tiles from k on, at each place as `how` says: an attribute of tile.load; NULL: anywhere. */
 static void load_tiles(const tcc_group *g, tcc_builder *b, tcc_value *k, const char *how, int64_t chunk,
                        tcc_value **tiles)
 {
-    for (size_t s = 0; s < g->n_sources; s++) {
-        const tcc_operand *of = &g->sources[s];
+    for (size_t s = 0; s < g->sources.len; s++) {
+        const tcc_operand *of = &g->sources.data[s];
         tcc_value_map *map = tcc_value_map_create(g->ir->arena);
         tcc_value_map_set(map, of->load->operands[k_operand(of, NULL)], k);
         tcc_op *op = tcc_group_load(g, b, of->load, map);
@@ -213,26 +213,25 @@ static void do_tile(const tcc_group *g, tcc_builder *b, tcc_value *k, const span
 static size_t list_carried(const tcc_group *g, carried *v, tcc_value ***slots)
 {
     size_t n = 0;
-    for (size_t m = 0; m < g->n_mmas; m++)
+    for (size_t m = 0; m < g->products.len; m++)
         slots[n++] = &v->acc[m];
-    for (size_t s = 0; s < g->n_sources; s++)
+    for (size_t s = 0; s < g->sources.len; s++)
         slots[n++] = &v->tiles[s];
-    for (size_t s = 0; s < g->n_sources; s++)
+    for (size_t s = 0; s < g->sources.len; s++)
         slots[n++] = &v->parts[s];
     return n;
 }
 
 void tcc_run_ahead(tcc_group *g, const tcc_tiles *tiles)
 {
-    enum { MOST = TCC_MAX_MMAS + 2 * TCC_MAX_LOADS };
     tcc_op *old = tcc_group_loop(g);
     tcc_builder b = tcc_builder_before(old);
     tcc_group_ring(g, &b);
     span s = plan_span(g, &b, tiles);
     tcc_value *zero = tcc_build_i32(&b, 0), *one = tcc_build_i32(&b, 1);
-    carried v;
-    for (size_t m = 0; m < g->n_mmas; m++)
-        v.acc[m] = old->operands[3 + sum_of(g->mmas[m], old)];
+    carried v = {tcc_group_accumulators(g), tcc_group_tiles(g, 1), tcc_group_tiles(g, 1)};
+    for (size_t m = 0; m < g->products.len; m++)
+        v.acc[m] = old->operands[3 + sum_of(g->products.data[m].mma, old)];
     load_tiles(g, &b, s.ahead, s.how, s.chunk, v.tiles);
     tcc_group_put(g, &b, zero, v.tiles);
     load_tiles(g, &b, tcc_arith_add(&b, s.ahead, s.step), s.how, s.chunk, v.tiles);
@@ -240,9 +239,14 @@ void tcc_run_ahead(tcc_group *g, const tcc_tiles *tiles)
     TCC_EMIT_V(&b, async_wait, g->ring, zero);
     tcc_group_read(g, &b, zero, 0, v.parts);
 
-    tcc_value **slots[MOST], *operands[3 + MOST] = {zero, s.iterations, one};
-    const tcc_type *types[MOST];
+    size_t most = g->products.len + 2 * g->sources.len;
+    tcc_value ***slots = TCC_NEW_ARRAY(g->scratch, tcc_value **, most);
+    tcc_value **operands = TCC_NEW_ARRAY(g->scratch, tcc_value *, 3 + most);
+    const tcc_type **types = TCC_NEW_ARRAY(g->scratch, const tcc_type *, most);
     size_t n = list_carried(g, &v, slots);
+    operands[0] = zero;
+    operands[1] = s.iterations;
+    operands[2] = one;
     for (size_t i = 0; i < n; i++) {
         operands[3 + i] = *slots[i];
         types[i] = (*slots[i])->type;
@@ -255,7 +259,7 @@ void tcc_run_ahead(tcc_group *g, const tcc_tiles *tiles)
     in.loc = tcc_group_loc(g);
     tcc_value *t = tcc_block_add_arg(loop->regions[0], zero->type, "i");
     for (size_t i = 0; i < n; i++)
-        *slots[i] = tcc_block_add_arg(loop->regions[0], types[i], i < g->n_mmas ? "acc" : NULL);
+        *slots[i] = tcc_block_add_arg(loop->regions[0], types[i], i < g->products.len ? "acc" : NULL);
     tcc_value *at = bin(&in, TCC_OP_arith_add, tcc_arith_mul(&in, t, g->stages * s.step), s.first);
     tcc_value *first = tcc_arith_mul(&in, t, g->stages);
     for (int64_t number = 0; number < g->stages; number++)
@@ -263,7 +267,7 @@ void tcc_run_ahead(tcc_group *g, const tcc_tiles *tiles)
     for (size_t i = 0; i < n; i++)
         operands[i] = *slots[i];
     tcc_op_create(&in, TCC_OP_scf_yield, n, operands, 0, NULL);
-    for (size_t m = 0; m < g->n_mmas; m++)
-        tcc_replace_uses(&old->results[sum_of(g->mmas[m], old)], &loop->results[m]);
+    for (size_t m = 0; m < g->products.len; m++)
+        tcc_replace_uses(&old->results[sum_of(g->products.data[m].mma, old)], &loop->results[m]);
     tcc_op_erase(old);
 }

@@ -496,6 +496,8 @@ tcc_presult tcc_p_nvvm_wgmma_commit(tcc_protocol *p, tcc_pstate *s, unsigned war
     for (unsigned i = 0; g->number == w->committed && i < p->n_steps; i++)
         g->clocks[i] = passed[i] > g->clocks[i] ? passed[i] : g->clocks[i];
     tcc_p_log(p, s, warp, in, -1, w->committed);
+    if (w->open_group)
+        w->last_group = w->committed;
     w->open_group = false;
     w->mmas = 0;
     tcc_p_tick(p, s, warp);
@@ -518,6 +520,7 @@ tcc_presult tcc_p_nvvm_wgmma_wait(tcc_protocol *p, tcc_pstate *s, unsigned warp,
     uint32_t *passed = tcc_p_passed(p, s, warp);
     for (unsigned i = 0; ended && g->number == ended && i < p->n_steps; i++)
         passed[i] = g->clocks[i] > passed[i] ? g->clocks[i] : passed[i];
+    ended = tcc_mma_groups_ended(w->committed, w->last_group, pending);
     if (!keeps_a(p, s, warp, in, ended))
         return TCC_P_FAILED;
     if (w->waited < ended)

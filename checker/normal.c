@@ -345,6 +345,7 @@ static void put_progress(writer *w, unsigned i)
     put_clock(w, &w->columns[p->n_actors + i], warp->apart ? warp->in_step : 0);
     put_clock(w, mmas, warp->committed);
     put_clock(w, mmas, warp->waited);
+    put_int(w, warp->waited < warp->last_group ? warp->committed - warp->last_group : 0);
     for (unsigned k = 0; k < warp->n_a; k++) {
         put(w, &warp->a[k].op, sizeof warp->a[k].op);
         put_clock(w, mmas, warp->a[k].group);

@@ -61,7 +61,7 @@ typedef struct tcc_pwarp {
     uint32_t depth; /* 0: finished */
     tcc_lane_mask mask;
     uint32_t progress; /* heads of loops passed */
-    uint32_t committed, waited;
+    uint32_t committed, waited, last_group; /* MMA groups: closed; known to have ended; the last with any MMA */
     tcc_lane_mask accessed; /* shared memory since their last proxy fence */
     tcc_lane_mask fencing;  /* that ran fences, for what they accessed, since they met; */
     uint32_t fenced;        /* up to which clock others had done so when they met */

@@ -201,7 +201,7 @@ static tcc_status check_warp(const tcc_warp *w)
     tcc_run *run = w->cta->cluster->x->run;
     unsigned id = w->thread->id;
     const tcc_warpgroup *g = &w->cta->groups[id / TCC_WARPGROUP_WARPS];
-    if (w->open_group || w->thread->waited < w->thread->committed) {
+    if (w->open_group || w->thread->waited < w->last_group) {
         const tcc_op *op = w->issued ? g->mmas.data[w->issued - 1].op : NULL;
         return TCC_FAIL(run, TCC_ERR_INTERNAL, op, "%s ends before its MMAs", tcc_warp_name(w));
     }

@@ -311,6 +311,7 @@ struct tcc_warp {
     size_t issued;             /* MMAs so far */
     size_t resized;            /* its registers, so often */
     bool open_group;           /* MMAs since the last commit */
+    uint32_t last_group;       /* closed, that has any; 0: none */
     TCC_VEC(tcc_a_in_flight) a_in_flight;
     struct {
         TCC_VEC(tcc_bulk_group) groups; /* closed; the clock of the copies counts them */

@@ -346,6 +346,8 @@ tcc_outcome tcc_eval_nvvm_wgmma_commit(tcc_thread *t, const tcc_inst *in)
     if (!tcc_converged(t, in))
         return TCC_FAILED;
     t->committed++;
+    if (t->warp->open_group)
+        t->warp->last_group = t->committed;
     t->warp->open_group = false;
     return TCC_NEXT;
 }
@@ -362,6 +364,7 @@ tcc_outcome tcc_eval_nvvm_wgmma_wait(tcc_thread *t, const tcc_inst *in)
     for (unsigned w = first; w < first + TCC_WARPGROUP_WARPS && w < c->cluster->n_warps; w++)
         if (c->warps[w].thread->committed < ended)
             return TCC_WAIT(t, NULL, "for MMAs that warp %u has not issued", w);
+    ended = tcc_mma_groups_ended(t->committed, warp->last_group, pending);
     if (warp->a_in_flight.len && !keeps_a(t, in, ended))
         return TCC_FAILED;
     if (t->waited < ended)

@@ -23,6 +23,14 @@ enum {
     TCC_CLUSTER_WINDOW = 1 << 24, /* rank r's is r + 1 such windows further for the cluster */
 };
 
+/* MMA groups that have ended when all but `pending` of the closed ones have. In the last ones there may be no MMA:
+ * behind the last that has any, all have ended with it. */
+static inline uint32_t tcc_mma_groups_ended(uint32_t closed, uint32_t last_with_any, uint32_t pending)
+{
+    uint32_t ended = closed > pending ? closed - pending : 0;
+    return ended < last_with_any ? ended : closed;
+}
+
 /* A bit for each lane of a warp, the lowest for lane 0. */
 typedef uint64_t tcc_lane_mask;
 

@@ -352,7 +352,7 @@ static tcc_status prove(tcc_protocol *p)
 
 /* How to follow a kernel: what is cheap first. */
 typedef struct way {
-    bool aside, loose, spans, as_it_is, all_ctas, finely, logs;
+    bool aside, loose, spans, as_it_is, all_ctas, finely, counts_all, logs;
 } way;
 
 /* Whether a thread draws numbers. */
@@ -390,6 +390,7 @@ static tcc_status follow(tcc_protocol *p, way how, way *did, size_t *steps)
     p->threshold = how.loose ? p->least_threshold : p->threshold;
     p->as_it_is = how.as_it_is;
     p->all_ctas = how.all_ctas;
+    p->counts_all = how.counts_all;
     p->logs = how.logs;
     p->granule = how.finely ? p->finest : p->granule;
     *did = (way){.aside = how.aside && p->ctas == 1 && tcc_p_aside_find(p)};
@@ -397,6 +398,7 @@ static tcc_status follow(tcc_protocol *p, way how, way *did, size_t *steps)
     did->loose = p->loosened;
     did->spans = p->spanned;
     did->all_ctas = !p->symmetry;
+    did->counts_all = p->generalized;
     *steps += p->steps;
     if (!p->apart)
         return status;
@@ -430,10 +432,15 @@ tcc_status tcc_p_prove(tcc_protocol *p, tcc_diag *diag, size_t *steps)
                         {.aside = true, .all_ctas = true},
                         {.aside = true, .loose = true, .spans = true, .all_ctas = true, .finely = true}};
     const bool may_help[] = {did.loose && did.spans, did.spans, did.aside && did.loose, p->finest < p->granule};
+    bool counts = did.counts_all;
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (may_help[i] && !follow_again(p, silent, ways[i], &again, steps))
             return TCC_OK;
-    return follow_again(p, diag, (way){.all_ctas = true, .finely = true, .logs = true}, &did, steps);
+    how.counts_all = true;
+    if (counts && !follow_again(p, silent, how, &again, steps))
+        return TCC_OK;
+    how = (way){.all_ctas = true, .finely = true, .counts_all = counts, .logs = true};
+    return follow_again(p, diag, how, &did, steps);
 }
 
 tcc_status tcc_protocol_measure(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag, size_t *steps)

@@ -11,7 +11,7 @@ enum { MAX_GROWTH = 256 }; /* of a counter in an iteration, so that it does not 
 static bool keep_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                             const tcc_pvalue *bounds, tcc_pframe *f)
 {
-    int64_t iterations = f->hi > f->lo ? (f->hi - f->lo + f->step - 1) / f->step : 0;
+    int64_t iterations = tcc_p_known_iterations(f);
     int64_t known = tcc_p_symbol(p, "known", bounds, 3).v;
     f->record = tcc_p_record_of(p, s, warp, in->op, known, false);
     if (f->record < 0)
@@ -22,10 +22,61 @@ static bool keep_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
     return true;
 }
 
-/* Stands for the bound of a loop of more iterations than are counted one by one. */
-static tcc_pvalue bound_of(tcc_protocol *p, const tcc_pvalue *bound)
+/* Stands for the iterations of a loop of more than are counted one by one: any number, from one on. Of numbers that are
+ * near each other the differences are kept, so that loops which end together still do. */
+static tcc_pvalue any_iterations(tcc_protocol *p, int64_t n, int64_t *least)
 {
-    return tcc_p_symbol(p, "bound", bound, 1);
+    enum { NEAR = 64 };
+    size_t i = 0;
+    while (i < p->families.len && (n > p->families.data[i].n + NEAR || n < p->families.data[i].n - NEAR))
+        i++;
+    if (i == p->families.len)
+        TCC_PUSH(p->scratch, &p->families, (tcc_pfamily){n, LEAST_ITERATIONS});
+    tcc_pfamily *f = &p->families.data[i];
+    tcc_pvalue first = tcc_p_known(f->n), r = tcc_p_symbol(p, "any", &first, 1);
+    p->symbols.data[r.v].real = f->n;
+    r.offset = (int32_t)(n - f->n);
+    f->least = f->least > LEAST_ITERATIONS - r.offset ? f->least : LEAST_ITERATIONS - r.offset;
+    *least = f->least;
+    return r;
+}
+
+int64_t tcc_p_known_iterations(const tcc_pframe *f)
+{
+    return f->hi > f->lo ? (f->hi - f->lo + f->step - 1) / f->step : 0;
+}
+
+/* The record of a loop's number, which is at least so much; false, reported, when there is none. */
+static bool plan_record(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, tcc_pframe *f,
+                        int64_t least)
+{
+    f->record = tcc_p_record_of(p, s, warp, in->op, f->bound, false);
+    if (f->record < 0 || (in->data && !tcc_p_symbol_is_data(p, s->records[f->record].symbol)))
+        return false;
+    tcc_precord *r = &s->records[f->record];
+    r->scale = r->scale / tcc_gcd(r->scale, f->scale) * f->scale;
+    if (r->most >= least && r->least < least)
+        r->least = least;
+    tcc_p_count_known(p, s, r);
+    return true;
+}
+
+/* A loop of many known iterations. */
+static bool plan_known(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, tcc_pframe *f)
+{
+    int64_t least;
+    tcc_pvalue n = any_iterations(p, tcc_p_known_iterations(f), &least);
+    f->bound = n.v;
+    f->from = -n.offset;
+    p->generalized = true;
+    return plan_record(p, s, warp, in, f, least);
+}
+
+/* Whether iterations that are known are counted one by one. */
+static bool are_counted(const tcc_protocol *p, const tcc_pinst *in, const tcc_pframe *f)
+{
+    enum { MOST = 4096 };
+    return !in->waits || tcc_p_known_iterations(f) <= (p->counts_all ? MOST : TCC_P_KNOWN_ITERATIONS);
 }
 
 /* Decides what tells when the loop ends. */
@@ -49,13 +100,14 @@ static bool plan_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
     f->scale = f->by = 1;
     if (in->tests)
         return tcc_p_plan_testing(p, s, warp, in, f);
-    if (known && (!in->waits || f->hi - f->lo <= TCC_P_KNOWN_ITERATIONS * f->step))
+    if (known && are_counted(p, in, f))
         return !in->regions[0].loops || keep_iterations(p, s, warp, in, b, f);
+    if (known)
+        return plan_known(p, s, warp, in, f);
     const tcc_psymbol *of =
         b[1].kind == TCC_P_SYMBOL ? tcc_p_symbol_get(p, b[1].v) : &(tcc_psymbol){.by = 1};
     bool by_index = tcc_p_is_exact(&b[0]) && tcc_p_is_exact(&b[2]) &&
-                    (known || (b[1].kind == TCC_P_SYMBOL &&
-                               (of->counts || (f->lo >= 0 && f->lo >= b[1].offset))));
+                    b[1].kind == TCC_P_SYMBOL && (of->counts || (f->lo >= 0 && f->lo >= b[1].offset));
     if (!in->waits || !(by_index || fixed))
         return tcc_p_unsupported(p, in->op,
                                  "how often this loop runs is only known at run time, and "
@@ -64,30 +116,17 @@ static bool plan_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
                                            : "it accesses shared memory with no barrier"),
                false;
     f->by_iterations = !by_index;
-    f->bound = known      ? bound_of(p, &b[1]).v
-               : by_index ? b[1].v
-                          : tcc_p_symbol(p, "iterations", b, 3).v;
-    if (by_index && !known && b[1].delta != INT64_MAX)
-        f->cap = b[1].delta + b[1].offset;
+    f->bound = by_index ? b[1].v : tcc_p_symbol(p, "iterations", b, 3).v;
     if (by_index) {
+        f->hi = INT64_MAX;
         f->by = of->by;
         f->scale = of->by * f->step;
         f->from = tcc_p_symbol_least(of, f->lo - b[1].offset);
     }
-    if (by_index && !known)
-        f->hi = INT64_MAX;
-    f->record = tcc_p_record_of(p, s, warp, in->op, f->bound, false);
-    if (f->record < 0 || (in->data && !tcc_p_symbol_is_data(p, s->records[f->record].symbol)))
-        return false;
-    tcc_precord *r = &s->records[f->record];
-    r->scale = r->scale / tcc_gcd(r->scale, f->scale) * f->scale;
-    int64_t least = known ? f->lo + LEAST_ITERATIONS * f->step
-                    : tcc_attr_int(&in->op->attrs, "at_least_once", 0) ? f->from + 1
-                                                                       : 0;
-    if (r->most >= least && r->least < least)
-        r->least = least;
-    tcc_p_count_known(p, s, r);
-    return true;
+    if (by_index && b[1].delta != INT64_MAX)
+        f->cap = b[1].delta + b[1].offset;
+    bool once = tcc_attr_int(&in->op->attrs, "at_least_once", 0);
+    return plan_record(p, s, warp, in, f, once ? f->from + 1 : 0);
 }
 
 /* Gives the index its value for the iteration that begins. */
@@ -169,9 +208,10 @@ static tcc_presult count(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tc
 {
     tcc_pvalue n = read(p, s, warp, in->operands[1]);
     const tcc_pcode *body = &in->regions[0];
-    bool few = tcc_p_is_exact(&n) && n.v <= TCC_P_KNOWN_ITERATIONS;
+    int64_t least;
+    bool few = tcc_p_is_exact(&n) && (p->counts_all || n.v <= TCC_P_KNOWN_ITERATIONS);
     if (tcc_p_is_exact(&n) && !few)
-        n = bound_of(p, &n);
+        n = any_iterations(p, n.v, &least);
     if (!tcc_p_find_number(p, s, warp, &n))
         return TCC_P_CHOICE;
     for (unsigned i = 0; i < in->op->n_results; i++) {

@@ -222,6 +222,8 @@ void tcc_p_lap_slots(const tcc_protocol *p, unsigned warp, tcc_pvalue *slots, in
 /* A wait for such an mbarrier does not depend on the tile. False when that is no harm, being known in time. */
 bool tcc_p_laps_fail(tcc_protocol *p);
 
+/* How often a loop of known bounds runs. */
+int64_t tcc_p_known_iterations(const tcc_pframe *f);
 /* Whether a record's number is more than x: 0, 1, or -1 if that must be chosen. */
 int tcc_p_is_more(tcc_protocol *p, const tcc_pstate *s, int record, int64_t x);
 /* An iteration count, once it has a known upper bound; until then it stays a symbol. False if the number must be

@@ -112,6 +112,7 @@ typedef struct tcc_psymbol {
     uint32_t of;
     int64_t add, by;
     uint64_t roots; /* parameters and the like that it depends on, a bit each */
+    int64_t real;   /* what the number is that any other stands for; 0: that is not known */
     bool varies;    /* from iteration to iteration */
     bool counts;    /* is not negative */
     bool data;      /* a number of iterations that is wanted as data, too; */

@@ -13,6 +13,11 @@ typedef struct tcc_pfound {
     const tcc_op *last;    /* of those that read it in shared memory; NULL: none */
 } tcc_pfound;
 
+/* Numbers of iterations that stand for others: n, and those near it; from `least` on. */
+typedef struct tcc_pfamily {
+    int64_t n, least;
+} tcc_pfamily;
+
 /* Protocol: all that does not change from state to state. */
 struct tcc_protocol {
     const tcc_func *f;
@@ -59,6 +64,7 @@ struct tcc_protocol {
     tcc_pvalue *carried; /* as many as a loop carries */
     TCC_VEC(const tcc_cell *) lanes;
     TCC_VEC(tcc_psymbol) symbols;
+    TCC_VEC(tcc_pfamily) families;
     struct tcc_ptable *lanes_table, *symbol_table, *memo, *prints_table, *chunks_table, *states;
     /* memory */
     uint16_t *atom_of;               /* by granule */
@@ -108,6 +114,7 @@ struct tcc_protocol {
     bool apart;                  /* states were taken for one that are not: */
     bool as_it_is;               /* then with all told apart */
     bool loose, loosened;        /* states stand for others, which are not equal; some did */
+    bool counts_all, generalized; /* iterations that are known are counted one by one; of some loop any were tried */
     bool spans, spanned;         /* accesses with nothing between them are taken for one; some were */
 };
 

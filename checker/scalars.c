@@ -95,6 +95,17 @@ static int compared_record(const tcc_protocol *p, const tcc_pstate *s, const tcc
     return is_bound ? f->record : -1;
 }
 
+/* The bound of the loop of f is more than `at` when the record's number is more than this. Of a loop of known iterations
+ * that is how many it makes, of which the last goes on up to the bound. */
+static int64_t least_for(const tcc_protocol *p, const tcc_pframe *f, const tcc_pvalue *bound, int64_t at)
+{
+    if (bound->kind == TCC_P_SYMBOL)
+        return tcc_p_symbol_least(tcc_p_symbol_get(p, bound->v), at);
+    int64_t ahead = at - f->lo, nth = ahead >= 0 ? ahead / f->step : -((f->step - 1 - ahead) / f->step);
+    int64_t in_last = f->hi - f->lo - (tcc_p_known_iterations(f) - 1) * f->step;
+    return f->from + nth + (ahead - nth * f->step >= in_last);
+}
+
 /* x pred y, y being the bound of the loop whose index x is, plus a constant; -1 if that must be
  * chosen. */
 static int compare(tcc_protocol *p, const tcc_pstate *s, const tcc_pwarp *w, const char *pred,
@@ -104,11 +115,9 @@ static int compare(tcc_protocol *p, const tcc_pstate *s, const tcc_pwarp *w, con
     int64_t at = f->lo + f->iter * f->step + x->offset - y->offset;
     if (!strcmp(pred, "le") || !strcmp(pred, "gt"))
         at--; /* x <= y is x - 1 < y */
-    static const tcc_psymbol itself = {.by = 1};
-    const tcc_psymbol *of = y->kind == TCC_P_SYMBOL ? tcc_p_symbol_get(p, y->v) : &itself;
     bool equality = !strcmp(pred, "eq") || !strcmp(pred, "ne");
-    int not_more = equality ? tcc_p_is_more(p, s, record, tcc_p_symbol_least(of, at - 1)) : 1;
-    int less = not_more < 1 ? not_more : tcc_p_is_more(p, s, record, tcc_p_symbol_least(of, at));
+    int not_more = equality ? tcc_p_is_more(p, s, record, least_for(p, f, y, at - 1)) : 1;
+    int less = not_more < 1 ? not_more : tcc_p_is_more(p, s, record, least_for(p, f, y, at));
     if (not_more < 0 || less < 0)
         return -1;
     if (equality)

@@ -251,14 +251,23 @@ static bool contradicts(const tcc_protocol *p, const tcc_precord *a, const tcc_p
            !tcc_p_symbol_get(p, a->symbol)->varies && (a->least > b->most || b->least > a->most);
 }
 
+/* Whether a number is none that it can be: others are tried that stand for it. */
+static bool is_made_up(const tcc_protocol *p, const tcc_precord *r)
+{
+    int64_t real = tcc_p_symbol_get(p, r->symbol)->real;
+    return real && !r->truth && (r->least > real || r->most < real);
+}
+
 /* Keeps what is wrong in an execution that may be none until there is one that is wrong for
  * certain. */
 static bool doubts(tcc_protocol *p, const tcc_pstate *s, const tcc_op *op, const char *what)
 {
     bool doubtful = s->doubtful;
-    for (unsigned i = 0; i < s->n_records; i++)
+    for (unsigned i = 0; i < s->n_records; i++) {
+        doubtful |= is_made_up(p, &s->records[i]);
         for (unsigned j = 0; j < i; j++)
             doubtful |= contradicts(p, &s->records[i], &s->records[j]);
+    }
     if (doubtful && !p->doubt.what) {
         p->doubt.op = op;
         p->doubt.what = what;

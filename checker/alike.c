@@ -219,7 +219,7 @@ static void leave_out(form *f, const tcc_pcode *code)
 static void write_value(form *f, const tcc_pvalue *v)
 {
     const tcc_psymbol *s = tcc_p_symbol_get(f->w.p, v->v);
-    const int64_t numbers[] = {v->offset, v->delta, s->add, s->by, s->varies, s->counts};
+    const int64_t numbers[] = {v->offset, v->delta, s->add, s->by, s->varies, s->least};
     put(&f->w, numbers, sizeof numbers);
 }
 
@@ -349,7 +349,7 @@ static void write_function(form *f, const tcc_protocol *p)
             continue;
         write_slots(f, &p->body.args[i], 1);
         write_type(f, body->args[i]->type);
-        write_int(f, tcc_p_is_dim(p, i));
+        write_int(f, tcc_p_is_dim(p, i) ? tcc_p_least_of_dim(p, i) : -1);
         write_int(f, p->box_bytes[i]);
     }
     write_code(f, &p->body);

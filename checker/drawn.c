@@ -153,7 +153,7 @@ bool tcc_p_plan_testing(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
         return tcc_p_unsupported(p, in->op,
                                  "this loop tests what it carries, and is in another or does not count from 0"),
                false;
-    int64_t symbol = tcc_p_symbol(p, "iterations that are tested", bounds, 3).v;
+    int64_t symbol = tcc_p_symbol_from(p, 0, "iterations that are tested", bounds, 3).v;
     if (p->drawing && p->drawing != (uint32_t)symbol + 1)
         return tcc_p_unsupported(p, in->op, "loops that test what they carry have several bounds"), false;
     p->drawing = (uint32_t)symbol + 1;

@@ -12,7 +12,7 @@ static bool keep_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
                             const tcc_pvalue *bounds, tcc_pframe *f)
 {
     int64_t iterations = tcc_p_known_iterations(f);
-    int64_t known = tcc_p_symbol(p, "known", bounds, 3).v;
+    int64_t known = tcc_p_symbol_from(p, 0, "known", bounds, 3).v;
     f->record = tcc_p_record_of(p, s, warp, in->op, known, false);
     if (f->record < 0)
         return false;
@@ -33,7 +33,7 @@ static tcc_pvalue any_iterations(tcc_protocol *p, int64_t n, int64_t *least)
     if (i == p->families.len)
         TCC_PUSH(p->scratch, &p->families, (tcc_pfamily){n, LEAST_ITERATIONS});
     tcc_pfamily *f = &p->families.data[i];
-    tcc_pvalue first = tcc_p_known(f->n), r = tcc_p_symbol(p, "any", &first, 1);
+    tcc_pvalue first = tcc_p_known(f->n), r = tcc_p_symbol_from(p, 0, "any", &first, 1);
     p->symbols.data[r.v].real = f->n;
     r.offset = (int32_t)(n - f->n);
     f->least = f->least > LEAST_ITERATIONS - r.offset ? f->least : LEAST_ITERATIONS - r.offset;
@@ -104,10 +104,7 @@ static bool plan_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
         return !in->regions[0].loops || keep_iterations(p, s, warp, in, b, f);
     if (known)
         return plan_known(p, s, warp, in, f);
-    const tcc_psymbol *of =
-        b[1].kind == TCC_P_SYMBOL ? tcc_p_symbol_get(p, b[1].v) : &(tcc_psymbol){.by = 1};
-    bool by_index = tcc_p_is_exact(&b[0]) && tcc_p_is_exact(&b[2]) &&
-                    b[1].kind == TCC_P_SYMBOL && (of->counts || (f->lo >= 0 && f->lo >= b[1].offset));
+    bool by_index = tcc_p_is_exact(&b[0]) && tcc_p_is_exact(&b[2]) && b[1].kind == TCC_P_SYMBOL;
     if (!in->waits || !(by_index || fixed))
         return tcc_p_unsupported(p, in->op,
                                  "how often this loop runs is only known at run time, and "
@@ -116,8 +113,9 @@ static bool plan_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
                                            : "it accesses shared memory with no barrier"),
                false;
     f->by_iterations = !by_index;
-    f->bound = by_index ? b[1].v : tcc_p_symbol(p, "iterations", b, 3).v;
+    f->bound = by_index ? b[1].v : tcc_p_symbol_from(p, 0, "iterations", b, 3).v;
     if (by_index) {
+        const tcc_psymbol *of = tcc_p_symbol_get(p, b[1].v);
         f->hi = INT64_MAX;
         f->by = of->by;
         f->scale = of->by * f->step;
@@ -126,7 +124,7 @@ static bool plan_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
     if (by_index && b[1].delta != INT64_MAX)
         f->cap = b[1].delta + b[1].offset;
     bool once = tcc_attr_int(&in->op->attrs, "at_least_once", 0);
-    return plan_record(p, s, warp, in, f, once ? f->from + 1 : 0);
+    return plan_record(p, s, warp, in, f, once ? f->from + 1 : INT64_MIN);
 }
 
 /* Gives the index its value for the iteration that begins. */
@@ -214,6 +212,8 @@ static tcc_presult count(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tc
         n = any_iterations(p, n.v, &least);
     if (!tcc_p_find_number(p, s, warp, &n))
         return TCC_P_CHOICE;
+    if (tcc_p_is_exact(&n) && n.v < 0)
+        n = tcc_p_known(0);
     for (unsigned i = 0; i < in->op->n_results; i++) {
         tcc_pvalue at = read(p, s, warp, in->operands[3 + i]);
         int64_t m = body->moduli[1 + i];

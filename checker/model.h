@@ -279,6 +279,9 @@ void tcc_p_mma_read(tcc_pinst *in);
 const uint8_t *tcc_p_write(tcc_protocol *p, size_t *n);
 /* Whether a parameter is a dimension of tensors. */
 bool tcc_p_is_dim(const tcc_protocol *p, size_t i);
+/* Its number, and what that is at least. */
+tcc_pvalue tcc_p_dim(tcc_protocol *p, size_t i);
+int64_t tcc_p_least_of_dim(const tcc_protocol *p, size_t i);
 /* What is known of a parameter at first. */
 tcc_pvalue tcc_p_first_value(tcc_protocol *p, size_t i);
 tcc_status tcc_p_explore(tcc_protocol *p);

@@ -308,7 +308,7 @@ static bool is_behind(tcc_protocol *p, const tcc_prange_of *at, tcc_attr extent)
     tcc_pvalue end = tcc_p_known(extent.i);
     for (size_t i = 0; extent.kind == TCC_ATTR_STR && i < params.list.n; i++)
         if (tcc_p_is_dim(p, i) && !strcmp(params.list.items[i].list.items[1].s, extent.s))
-            end = tcc_p_count_symbol(p, p->f->body->args[i]);
+            end = tcc_p_dim(p, i);
     if (tcc_p_is_exact(&at->from))
         return tcc_p_is_exact(&end) && extent.kind == TCC_ATTR_INT && at->from.v + at->least >= end.v;
     return end.kind == TCC_P_SYMBOL && at->from.kind == TCC_P_SYMBOL && at->from.v == end.v &&

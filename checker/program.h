@@ -113,8 +113,8 @@ typedef struct tcc_psymbol {
     int64_t add, by;
     uint64_t roots; /* parameters and the like that it depends on, a bit each */
     int64_t real;   /* what the number is that any other stands for; 0: that is not known */
+    int64_t least;  /* that `of` can be */
     bool varies;    /* from iteration to iteration */
-    bool counts;    /* is not negative */
     bool data;      /* a number of iterations that is wanted as data, too; */
     bool forgotten; /* states were written as if it were not */
 } tcc_psymbol;
@@ -126,8 +126,18 @@ static inline int64_t tcc_p_symbol_least(const tcc_psymbol *s, int64_t x)
 {
     return s->by * (x + 1) - s->add - 1;
 }
-/* What is not negative, such as a dimension. */
-tcc_pvalue tcc_p_count_symbol(tcc_protocol *p, const void *of);
+/* Rounded down. */
+static inline int64_t tcc_p_quotient(int64_t a, int64_t by)
+{
+    return a / by - (a % by < 0);
+}
+/* The least that the number of a symbol can be. */
+static inline int64_t tcc_p_least(const tcc_psymbol *s)
+{
+    return tcc_p_quotient(s->least + s->add, s->by);
+}
+/* The symbol of a number that is at least so much, such as a dimension. */
+tcc_pvalue tcc_p_symbol_from(tcc_protocol *p, int64_t least, const void *of, const tcc_pvalue *args, unsigned n);
 /* A number of which only the remainder by m is asked: from the threshold on, all that have it. */
 tcc_pvalue tcc_p_forget(const tcc_protocol *p, tcc_pvalue v, int64_t m);
 tcc_pvalue tcc_p_forget_from(tcc_pvalue v, int64_t threshold, int64_t m);

@@ -39,6 +39,7 @@ int tcc_p_record_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_op 
     int in = truth && !of->varies ? -1 : tcc_p_inner_loop(w);
     tcc_precord r = {.symbol = truth ? (uint32_t)symbol : of->of,
                      .parent = -1,
+                     .least = truth ? 0 : tcc_p_symbol_get(p, of->of)->least,
                      .most = truth ? 1 : INT64_MAX,
                      .scale = 1,
                      .truth = truth,
@@ -186,13 +187,13 @@ bool tcc_p_find_number(tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc_
             continue;
         if (!tcc_p_symbol_is_data(p, of->of))
             return false;
-        int64_t n = (r->least + of->add) / of->by;
         if (r->most == INT64_MAX || r->scale % of->by)
             return true;
-        if (n != (r->most + of->add) / of->by) {
+        int64_t n = tcc_p_quotient(r->least + of->add, of->by);
+        if (n != tcc_p_quotient(r->most + of->add, of->by)) { /* below 0 they are not told apart */
             p->choice.record = i;
-            p->choice.at = tcc_p_symbol_least(of, n);
-            return false;
+            p->choice.at = tcc_p_symbol_least(of, n < 0 ? -1 : n);
+            return tcc_p_is_more(p, s, (int)i, p->choice.at) >= 0;
         }
         n = n < v->delta ? n : v->delta;
         *v = tcc_p_known(n + v->offset);

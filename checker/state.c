@@ -161,11 +161,30 @@ void tcc_p_compute_fixed(tcc_protocol *p)
         }
 }
 
+/* What the function requires of a launch is true of it. */
+int64_t tcc_p_least_of_dim(const tcc_protocol *p, size_t i)
+{
+    const char *name = tcc_attr_list(&p->f->attrs, "params").list.items[i].list.items[1].s;
+    tcc_attr requires = tcc_attr_list(&p->f->attrs, "requires");
+    int64_t least = 0;
+    for (size_t k = 0; k < requires.list.n; k++) {
+        const tcc_attr *of = requires.list.items[k].list.items;
+        if (tcc_attr_is_record(requires.list.items[k], "min", "si") && !strcmp(of[1].s, name) && of[2].i > least)
+            least = of[2].i;
+    }
+    return least;
+}
+
+tcc_pvalue tcc_p_dim(tcc_protocol *p, size_t i)
+{
+    return tcc_p_symbol_from(p, tcc_p_least_of_dim(p, i), p->f->body->args[i], NULL, 0);
+}
+
 tcc_pvalue tcc_p_first_value(tcc_protocol *p, size_t i)
 {
     const tcc_value *arg = p->f->body->args[i];
     return arg->type->kind == TCC_KIND_tensormap ? tcc_p_known((int64_t)i)
-           : tcc_p_is_dim(p, i)                  ? tcc_p_count_symbol(p, arg)
+           : tcc_p_is_dim(p, i)                  ? tcc_p_dim(p, i)
                                                  : tcc_p_symbol(p, arg, NULL, 0);
 }
 

@@ -57,7 +57,7 @@ static tcc_pvalue find_symbol(tcc_protocol *p, const symbol_key *key, bool varie
 {
     uint64_t *number = tcc_ptable_at(p->symbol_table, key, sizeof *key);
     if (!*number) {
-        tcc_psymbol s = {.of = (uint32_t)p->symbols.len, .by = 1, .varies = varies};
+        tcc_psymbol s = {.of = (uint32_t)p->symbols.len, .by = 1, .least = INT32_MIN, .varies = varies};
         s.roots = roots ? roots : UINT64_C(1) << s.of % 64;
         TCC_PUSH(p->scratch, &p->symbols, s);
         *number = p->symbols.len;
@@ -125,27 +125,28 @@ tcc_pvalue tcc_p_index_symbol(tcc_protocol *p, uint32_t iterations, const tcc_pv
     return find_symbol(p, &key, true, roots);
 }
 
-tcc_pvalue tcc_p_count_symbol(tcc_protocol *p, const void *of)
+tcc_pvalue tcc_p_symbol_from(tcc_protocol *p, int64_t least, const void *of, const tcc_pvalue *args, unsigned n)
 {
-    tcc_pvalue v = tcc_p_symbol(p, of, NULL, 0);
-    p->symbols.data[v.v].counts = true;
+    tcc_pvalue v = tcc_p_symbol(p, of, args, n);
+    p->symbols.data[v.v].least = least;
     return v;
 }
 
-/* A count, plus an offset that keeps it one, divided by a constant: how many iterations there are
- * by so much. NONE when it is not that. */
+/* A number, plus an offset, divided by a constant and rounded down, as a division does unless it is negative, and a
+ * shift always: how many iterations there are by so much. NONE when it is not that. */
 static tcc_pvalue quotient(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *args)
 {
     enum { MAX_DIVISOR = 1 << 20 };
     const tcc_pvalue *a = &args[0], *b = &args[1];
     bool shifts = op->code == TCC_OP_arith_shr;
-    if ((!shifts && op->code != TCC_OP_arith_div) || a->kind != TCC_P_SYMBOL || a->offset < 0 ||
+    if ((!shifts && op->code != TCC_OP_arith_div) || a->kind != TCC_P_SYMBOL ||
         a->delta != INT64_MAX || !tcc_p_is_exact(b) || b->v < !shifts || b->v > MAX_DIVISOR ||
         (shifts && b->v > 20))
         return (tcc_pvalue){0};
     const tcc_psymbol *of = tcc_p_symbol_get(p, a->v);
     int64_t by = shifts ? INT64_C(1) << b->v : b->v;
-    if (!of->counts || of->by * by > MAX_DIVISOR)
+    bool is_down = shifts || tcc_p_least(of) + a->offset >= 0;
+    if (!is_down || of->by * by > MAX_DIVISOR)
         return (tcc_pvalue){0};
     tcc_psymbol r = *of;
     r.add += of->by * a->offset;

@@ -40,7 +40,7 @@ bool tcc_p_take(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *
                         : tcc_p_slot(p, s, warp, in->operands[operand]);
     if (!v || v->kind != TCC_P_REGISTERS)
         return true;
-    if (v->v && in->wanted_twice >> operand & 1) {
+    if (v->v && tcc_registers_is_wanted_twice(in->wanted_twice, operand)) {
         tcc_p_wrong(p, s, warp, in,
                     "%s takes registers that an MMA may still be writing and another op uses as well",
                     tcc_op_info_get(in->op->code)->name);

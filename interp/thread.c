@@ -124,7 +124,7 @@ bool tcc_readable(tcc_thread *t, const tcc_inst *in, unsigned operand)
 bool tcc_registers_take(tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned registers)
 {
     tcc_reg *from = &t->regs[in->operands[operand]];
-    if (from->mma && in->wanted_twice >> operand & 1) {
+    if (from->mma && tcc_registers_is_wanted_twice(in->wanted_twice, operand)) {
         TCC_WRONG(t->x, in->op,
                   "%s takes registers that an MMA may still be writing and another op uses as well",
                   tcc_op_info_get(in->op->code)->name);

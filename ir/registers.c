@@ -3,7 +3,7 @@
 
 #include "support/map.h"
 
-enum { NONE = 0, FIRST_CARRIED = 3, MAX_OPERANDS = 32 };
+enum { NONE = 0, FIRST_CARRIED = 3 };
 
 typedef struct use {
     const tcc_op *op;
@@ -254,13 +254,24 @@ static bool is_wanted_twice(const tcc_registers *r, const tcc_op *op, unsigned o
     }
 }
 
+static uint32_t bit_of(unsigned operand)
+{
+    enum { LAST = 31 };
+    return UINT32_C(1) << (operand < LAST ? operand : LAST);
+}
+
+bool tcc_registers_is_wanted_twice(uint32_t wanted, unsigned operand)
+{
+    return wanted & bit_of(operand);
+}
+
 uint32_t tcc_registers_wanted_twice(const tcc_registers *r, const tcc_op *op)
 {
     unsigned first = is_mma(op->code) ? 0 : FIRST_CARRIED;
     unsigned end = is_mma(op->code) ? 1 : op->code == TCC_OP_scf_for ? op->n_operands : 0;
     uint32_t wanted = 0;
-    for (unsigned i = first; i < end && i < MAX_OPERANDS; i++)
+    for (unsigned i = first; i < end; i++)
         if (op->operands[i]->type->kind == TCC_KIND_vec && is_wanted_twice(r, op, i))
-            wanted |= UINT32_C(1) << i;
+            wanted |= bit_of(i);
     return wanted;
 }

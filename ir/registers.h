@@ -23,5 +23,7 @@ bool tcc_registers_pass(tcc_opcode code);
 /* Operands, a bit each, that an MMA or a loop takes over and another op uses as well: they would
  * have to be copied. */
 uint32_t tcc_registers_wanted_twice(const tcc_registers *r, const tcc_op *op);
+/* Whether an operand is among them; of a loop that carries very many, the last share a bit. */
+bool tcc_registers_is_wanted_twice(uint32_t wanted, unsigned operand);
 
 #endif

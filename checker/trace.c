@@ -54,7 +54,7 @@ typedef struct trace {
     const tcc_pstate *s;
     TCC_VEC(line) lines;
     size_t last[TCC_P_WARPS]; /* 1 + the last line of each warp */
-    uint64_t barriers;          /* shown */
+    bool barriers[TCC_MAX_MBARRIERS]; /* that steps shown wait for or arrive at */
 } trace;
 
 static bool is_shown(tcc_opcode code)
@@ -195,7 +195,7 @@ static void print_barriers(const trace *t, const tcc_op *op)
     for (unsigned b = 0; b < t->s->n_barriers; b++) {
         const tcc_pbarrier *bar = &t->s->barriers[b];
         long long bytes = (long long)(bar->bytes - bar->issued);
-        if (t->barriers >> b & 1)
+        if (t->barriers[b])
             tcc_note(
                 t->p->diag, op->loc,
                 "then mbarrier %u, at byte %lld, is in phase %u: %u of %u arrivals are missing, "
@@ -219,7 +219,7 @@ static void print_trace(tcc_protocol *p, const tcc_pstate *s, int warp, const tc
             continue;
         add_step(&t, e);
         if (e->barrier >= 0 && !is_named(e->in->op->code))
-            t.barriers |= UINT64_C(1) << e->barrier;
+            t.barriers[e->barrier] = true;
     }
     print_numbers(&t);
     size_t first = t.lines.len > MAX_LINES ? t.lines.len - MAX_LINES : 0;

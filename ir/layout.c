@@ -16,6 +16,15 @@ bool tcc_layout_is_opaque(const tcc_type *tile)
     return f && f->opaque;
 }
 
+int64_t tcc_layout_apart(const tcc_type *tile)
+{
+    if (!tcc_layout_is_opaque(tile))
+        return 1;
+    const tcc_fragment *f = &tcc_fragments[tcc_layout_fragment(tile)];
+    int64_t apart = tcc_fragment_elements(f, 0) / f->cols;
+    return apart > 1 ? apart : 1;
+}
+
 /* ---- digits ---------------------------------------------------------------------------------- */
 
 static void add_digit(tcc_digits *d, tcc_digit digit)

@@ -53,6 +53,9 @@ static inline tcc_fragment_id tcc_layout_fragment(const tcc_type *tile)
 /* Whether the positions of a fragment's elements are unknown: the tile's digits then give their number, and which warp
  * and registers have a fragment. */
 bool tcc_layout_is_opaque(const tcc_type *tile);
+/* Rows of such fragments are accessed in memory at multiples of what a lane has of one: fragments beside each other are
+ * apart this many times their width. 1 for other layouts. */
+int64_t tcc_layout_apart(const tcc_type *tile);
 
 /* The digits of a tile's layout; those that go on along a dimension where the one before them ends are one.
  * False when it names no fragment. */

@@ -83,8 +83,9 @@ static bool exchange(exchanging *e, tcc_op *op)
     if (!from->layout || !to->layout || tcc_can_convert_in_warp(e->ir->arena, from, to, e->lanes))
         return false;
     bool opaque = tcc_layout_is_opaque(from) || tcc_layout_is_opaque(to);
-    tcc_value *buffer = buffer_for(e, op, from->dims[0].size,
-                                   tcc_exchange_columns(from->dims[1].size, tcc_scalar_bits(from->elem), opaque));
+    int64_t cols = from->dims[1].size * tcc_layout_apart(from) * tcc_layout_apart(to);
+    tcc_value *buffer =
+        buffer_for(e, op, from->dims[0].size, tcc_exchange_columns(cols, tcc_scalar_bits(from->elem), opaque));
     tcc_builder b = tcc_builder_before(op);
     b.loc = op->loc;
     return put_in_place(op, TCC_EMIT(&b, async_exchange, to, op->operands[0], buffer));

@@ -1,7 +1,8 @@
 /* lower_exchange: tiles from warp to warp, through shared memory.
  *
  * The buffer is row-major, so an element's address is the thread's base plus a constant for each of its
- * registers. Elements held by several threads are stored by the first of them.
+ * registers. Elements held by several threads are stored by the first of them. Fragments with an opaque layout may have
+ * to be apart.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/lowering.h"
@@ -11,6 +12,7 @@ enum { MOST_BYTES = 16 }; /* that an access has */
 typedef struct scratch {
     tcc_value *base;
     int64_t pitch, bytes; /* of a row, of an element */
+    int64_t width, apart; /* of fragments, in columns; how many widths there are from one to the next */
     tcc_scalar elem;
 } scratch;
 
@@ -26,12 +28,23 @@ static bool find_scratch(tcc_lowering *l, const tcc_op *op, scratch *s)
     s->bytes = tcc_scalar_bits(type->elem) / 8;
     s->pitch = type->dims[2].size * s->bytes;
     s->base = tcc_low_add(l, l->vendor->shared(l), tcc_attr_int(&buffer->def->attrs, "offset", 0));
+    const tcc_type *of[] = {op->operands[0]->type, op->results[0].type};
+    s->apart = 1;
+    for (int i = 0; i < 2; i++)
+        if (tcc_layout_apart(of[i]) > 1) {
+            s->apart = tcc_layout_apart(of[i]);
+            s->width = tcc_fragments[tcc_layout_fragment(of[i])].cols;
+        }
     return true;
 }
 
 static tcc_value *address(tcc_lowering *l, const scratch *s, tcc_value *row, tcc_value *col)
 {
     row = tcc_low_mul(l, row, s->pitch);
+    if (s->apart > 1) {
+        tcc_value *others = tcc_low_mul(l, tcc_low_div(l, col, s->width), s->width * (s->apart - 1));
+        col = tcc_low_bin(l, TCC_OP_arith_add, col, others);
+    }
     col = tcc_low_mul(l, col, s->bytes);
     row = tcc_low_bin(l, TCC_OP_arith_add, row, col);
     return tcc_low_bin(l, TCC_OP_arith_add, s->base, row);
@@ -44,11 +57,14 @@ static tcc_value *own_address(tcc_lowering *l, const scratch *s, const tcc_sprea
     return address(l, s, row, col);
 }
 
-/* What a register adds. */
+/* What a register adds: never so many columns that another fragment is reached only together with the thread's own,
+ * since every digit of a column is the registers', the lanes' or the warps'. */
 static int64_t offset_of(const scratch *s, const tcc_spread *held, int64_t number)
 {
-    return tcc_digits_place(&held->registers, number, 0) * s->pitch +
-           tcc_digits_place(&held->registers, number, 1) * s->bytes;
+    int64_t col = tcc_digits_place(&held->registers, number, 1);
+    if (s->apart > 1)
+        col += col / s->width * s->width * (s->apart - 1);
+    return tcc_digits_place(&held->registers, number, 0) * s->pitch + col * s->bytes;
 }
 
 /* Whether what digits add along a row, if it is `least` or more, is a multiple of n elements. */
@@ -67,8 +83,9 @@ static int64_t step_of(const scratch *s, const tcc_held *held)
     int64_t n = tcc_layout_neighbours(spread);
     for (; n > 1; n /= 2)
         if (n * s->bytes <= MOST_BYTES && (n & (n - 1)) == 0 && held->in_one % n == 0 &&
-            s->pitch % (n * s->bytes) == 0 && are_multiples(&spread->registers, n, n) &&
-            are_multiples(&spread->lanes, n, 1) && are_multiples(&spread->warps, n, 1))
+            s->pitch % (n * s->bytes) == 0 && (s->apart == 1 || n <= s->width) &&
+            are_multiples(&spread->registers, n, n) && are_multiples(&spread->lanes, n, 1) &&
+            are_multiples(&spread->warps, n, 1))
             break;
     return n;
 }

@@ -105,10 +105,19 @@ static void meet(tcc_lowering *low, const tcc_op *op)
 
 /* ---- places in memory --------------------------------------------------------------------- */
 
+/* Neighbours in a row that a thread has in one vec. */
+static int64_t neighbours_in_vec(const tcc_held *held)
+{
+    int64_t n = tcc_layout_neighbours(&held->spread);
+    while (held->in_one % n)
+        n--;
+    return n;
+}
+
 /* Neighbours in a row that may be one access, as many as a thread has. */
 static int64_t neighbours_at_once(const tcc_access *a)
 {
-    int64_t bits = tcc_scalar_bits(a->tensor->type->elem), have = tcc_layout_neighbours(&a->held.spread);
+    int64_t bits = tcc_scalar_bits(a->tensor->type->elem), have = neighbours_in_vec(&a->held);
     if (bits < 8) /* which may be the second half of one byte and the first of the next */
         return 1;
     int64_t wide = tcc_attr_int(&a->op->attrs, "wide", 0) * 8 / bits;
@@ -122,7 +131,7 @@ static int64_t neighbours_at_once(const tcc_access *a)
 static int64_t neighbours_of_words(const tcc_access *a)
 {
     int64_t bytes = tcc_scalar_bits(a->tensor->type->elem) / 8, step = WIDE / (bytes ? bytes : WIDE);
-    int64_t have = tcc_layout_neighbours(&a->held.spread);
+    int64_t have = neighbours_in_vec(&a->held);
     while (have % step)
         step /= 2;
     bool can = bytes && bytes < WORD_BYTES && step * bytes >= WORD_BYTES;

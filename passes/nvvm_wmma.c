@@ -73,11 +73,12 @@ tcc_value *tcc_nvvm_wmma_multiply(tcc_nvvm_lowering *l, const tcc_op *mma, tcc_v
 
 /* ---- through rows in shared memory ------------------------------------------------------- */
 
-/* The address of a tile's fragment, from which on its rows are `pitch` bytes apart. */
+/* The address of a tile's fragment, from which on its rows are `pitch` bytes apart. Its column is a multiple of a
+ * fragment's width. */
 static tcc_value *address_of(tcc_lowering *low, const tcc_type *tile, const tcc_held *held, size_t number,
                              tcc_value *base, int64_t pitch)
 {
-    int64_t bytes = tcc_scalar_bits(tile->elem) / 8, first = (int64_t)number * held->in_one;
+    int64_t bytes = tcc_layout_apart(tile) * tcc_scalar_bits(tile->elem) / 8, first = (int64_t)number * held->in_one;
     tcc_value *row = tcc_low_digits(low, &held->spread.warps, low->vendor->warp(low), 0);
     tcc_value *col = tcc_low_digits(low, &held->spread.warps, low->vendor->warp(low), 1);
     row = tcc_low_mul(low, row, pitch);

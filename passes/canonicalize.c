@@ -4,6 +4,7 @@
  *          %b = arith.add %a, %three               %d = (the consts 2 and 3, unused: dce)
  *          %c = arith.mul %b, %one
  *          scf.if %true { A } { B }                A
+ *          scf.for 0, 1, 1 { A }                   the same, with 0 for its index in A
  *
  * One walk, in which operands are replaced before their op is looked at. Integers wrap around as
  * they do at run time; of floats only f32 is computed, rounded after every op, and no law of
@@ -361,17 +362,35 @@ static void inline_if(canonicalizer *c, tcc_op *op, tcc_block *taken)
     clear(op->regions[1]);
 }
 
+/* Whether a loop with known bounds makes one iteration at most. */
+static bool makes_one_iteration(const tcc_op *loop, int64_t lo, int64_t hi)
+{
+    int64_t step;
+    return lo < hi && tcc_value_is_int(loop->operands[2], &step) && step > 0 &&
+           (uint64_t)hi - (uint64_t)lo <= (uint64_t)step;
+}
+
+static void simplify_loop(canonicalizer *c, tcc_op *op)
+{
+    int64_t lo, hi;
+    tcc_block *body = op->regions[0];
+    if (!tcc_value_is_int(op->operands[0], &lo) || !tcc_value_is_int(op->operands[1], &hi))
+        return;
+    if (makes_one_iteration(op, lo, hi)) {
+        *tcc_map_at(&c->replaced, body->args[0]) = op->operands[0];
+    } else if (lo >= hi && !tcc_attr_int(&op->attrs, "at_least_once", 0)) {
+        replace(c, op, op->operands + 3);
+        clear(body);
+    }
+}
+
 static void simplify_control(canonicalizer *c, tcc_op *op)
 {
-    int64_t cond, lo, hi;
-    if (op->code == TCC_OP_scf_if && tcc_value_is_int(op->operands[0], &cond)) {
+    int64_t cond;
+    if (op->code == TCC_OP_scf_if && tcc_value_is_int(op->operands[0], &cond))
         inline_if(c, op, op->regions[cond ? 0 : 1]);
-    } else if (op->code == TCC_OP_scf_for && tcc_value_is_int(op->operands[0], &lo) &&
-               tcc_value_is_int(op->operands[1], &hi) && lo >= hi &&
-               !tcc_attr_int(&op->attrs, "at_least_once", 0)) {
-        replace(c, op, op->operands + 3);
-        clear(op->regions[0]);
-    }
+    else if (op->code == TCC_OP_scf_for)
+        simplify_loop(c, op);
 }
 
 /* ---- the pass -------------------------------------------------------------------------- */
@@ -388,8 +407,10 @@ static void visit(canonicalizer *c, tcc_op *op)
 {
     for (unsigned i = 0; i < op->n_operands; i++) {
         tcc_value *equal = resolve(c, op->operands[i]);
-        if (equal != op->operands[i])
-            tcc_op_set_operand(op, i, equal);
+        if (equal == op->operands[i])
+            continue;
+        tcc_op_set_operand(op, i, equal);
+        c->changed = true;
     }
     c->b = tcc_builder_before(op);
     if (op->n_regions) {

@@ -26,9 +26,18 @@
  * `scratch` holds what is needed meanwhile. */
 tcc_status tcc_protocol_check(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag);
 
-/* The same, and how many steps of warps that took: what a proof costs, alike in every run. */
-tcc_status tcc_protocol_measure(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag,
-                                size_t *steps);
+/* What a proof has covered, alike in every run. A function with an op, a loop or a warp that was not covered is
+ * TCC_ERR_UNSUPPORTED: nothing is proven of it. */
+typedef struct tcc_covered {
+    size_t ops;   /* that synchronize or access shared memory, or that those depend on: all were done */
+    size_t loops; /* all were left, and gone round again where their iteration count is not known */
+    size_t warps; /* of the CTAs that were followed: all came to their end */
+    size_t ends;  /* executions that were followed to the end; all others come to a state of one of these */
+    size_t steps; /* of warps, in all attempts: what the proof costs */
+} tcc_covered;
+
+/* The same, and what the proof has covered; of another result only the steps are set. */
+tcc_status tcc_protocol_measure(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag, tcc_covered *covered);
 
 /* The same for every function of a module, several at a time; tells of the first that is wrong. `n_threads`: 0 for as
  * many as there are processors; what is said does not depend on it. */

@@ -231,7 +231,7 @@ bool tcc_p_is_new(tcc_protocol *p, tcc_pstate *s, const bool *is_free)
     uint32_t number = (uint32_t)*seen, last = s->last;
     bool told = c->states.data[number - 1].told;
     if (!come_to(p, s, number, as->turned) || (told && !tell_apart(p, last))) {
-        tcc_p_rotation_fails(p);
+        tcc_p_tell_apart_if(p, true);
         return false;
     }
     return is_new || (p->loose && lower(p, s, as, c->states.data[number - 1].least, number));

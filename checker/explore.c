@@ -176,28 +176,49 @@ static tcc_presult run_warp(tcc_protocol *p, tcc_pstate *s, unsigned w)
     s->asks = with_bit(s->asks, w, r == TCC_P_CHOICE);
     if (!s->warps[w].depth && !tcc_p_check_end_of_warp(p, s, w))
         return TCC_P_FAILED;
+    p->ended = with_bit(p->ended, w, p->ended >> w & 1 || !s->warps[w].depth);
     return r;
 }
 
-/* Runs to the end (NEXT), an error or a choice. */
-static tcc_presult run(tcc_protocol *p, tcc_pstate *s)
+/* How an execution stops. It is followed to its end only where it says so. */
+typedef enum outcome {
+    ENDED, /* all warps did */
+    KNOWN, /* what follows was followed */
+    ASKS,  /* p->choice must be decided */
+    FAILED /* something is wrong, or may be */
+} outcome;
+
+/* The end, where no warp can proceed. */
+static outcome stop(tcc_protocol *p, tcc_pstate *s)
 {
-    for (;;) {
-        int w = next_warp(p, s, false);
-        if (w < 0 && (w = next_warp(p, s, true)) >= 0)
-            return tcc_p_step(p, s, (unsigned)w);
-        if (w < 0 && all_finished(p, s))
-            return tcc_p_check_end(p, s) ? TCC_P_NEXT : TCC_P_FAILED;
-        if (w < 0) {
-            tcc_p_deadlock(p, s);
-            return TCC_P_FAILED;
-        }
-        tcc_presult r = run_warp(p, s, (unsigned)w);
-        if (r == TCC_P_FAILED || s->known)
-            return r;
-        if (p->steps > MAX_STEPS)
-            return tcc_p_unsupported(p, NULL, "its states do not repeat");
+    if (!all_finished(p, s))
+        tcc_p_deadlock(p, s);
+    else if (tcc_p_check_end(p, s)) {
+        p->covered.ends++;
+        return ENDED;
     }
+    return FAILED;
+}
+
+/* Runs until no warp can proceed without a choice. One that asked may go on: what others asked since then, or a loop
+ * that they entered, may have answered it. */
+static outcome run(tcc_protocol *p, tcc_pstate *s)
+{
+    while (p->steps <= MAX_STEPS) {
+        int w = next_warp(p, s, false);
+        bool asked = w < 0;
+        if (asked && (w = next_warp(p, s, true)) < 0)
+            return stop(p, s);
+        tcc_presult r = run_warp(p, s, (unsigned)w);
+        if (r == TCC_P_FAILED)
+            return FAILED;
+        if (s->known)
+            return KNOWN;
+        if (r == TCC_P_CHOICE && asked && next_warp(p, s, false) < 0)
+            return ASKS;
+    }
+    tcc_p_unsupported(p, NULL, "its states do not repeat");
+    return FAILED;
 }
 
 /* ---- all executions -------------------------------------------------------------------- */
@@ -259,6 +280,20 @@ static tcc_pstate *next_choice(tcc_protocol *p, search *q, tcc_pstate *done)
     return c.state;
 }
 
+/* Whether an execution in which something is asked is followed further: it was not met before. */
+static bool goes_on(tcc_protocol *p, tcc_pstate *s)
+{
+    if (p->status)
+        return false;
+    s->asks = 0;
+    drop_records(p, s);
+    if (is_looked_up(p, s) && !tcc_p_is_new(p, s, NULL))
+        return false;
+    if (++p->n_states > MAX_STATES)
+        tcc_p_unsupported(p, NULL, "it has more than %d states", MAX_STATES);
+    return !p->status;
+}
+
 tcc_status tcc_p_explore(tcc_protocol *p)
 {
     search q = {0};
@@ -271,31 +306,23 @@ tcc_status tcc_p_explore(tcc_protocol *p)
     }
     p->loose &= tcc_p_has_tiles(p);
     while (s) {
-        tcc_presult r = run(p, s);
-        if (p->status)
-            return p->status;
-        if (r == TCC_P_CHOICE) {
-            s->asks = 0;
-            drop_records(p, s);
-        }
-        if (r != TCC_P_CHOICE || (is_looked_up(p, s) && !tcc_p_is_new(p, s, NULL))) {
-            if (p->status)
-                return p->status;
+        p->doubted = false;
+        outcome r = run(p, s);
+        if (r == ASKS && goes_on(p, s))
+            choose(p, &q, s);
+        else if (r == FAILED && !p->doubted)
+            tcc_p_unsupported(p, NULL, "an execution stops, and it is not known why");
+        else
             s = next_choice(p, &q, s);
-            continue;
-        }
         if (p->status)
             return p->status;
-        if (++p->n_states > MAX_STATES) {
-            tcc_p_unsupported(p, NULL, "it has more than %d states", MAX_STATES);
-            return p->status;
-        }
-        choose(p, &q, s);
     }
     if (p->doubt.what)
         tcc_p_unsupported(p, p->doubt.op,
                           "it is not known how certain numbers depend on each other; if they did not, %s",
                           p->doubt.what);
+    else
+        tcc_p_is_covered(p);
     return p->status;
 }
 
@@ -346,6 +373,7 @@ static tcc_status prove(tcc_protocol *p)
     tcc_p_normal_create(p);
     tcc_p_sums_create(p);
     tcc_p_memory_create(p);
+    tcc_p_reached_create(p);
     tcc_status status = tcc_p_explore(p);
     return status ? status : check_found(p);
 }
@@ -376,10 +404,10 @@ static tcc_protocol *open_again(const tcc_protocol *p, tcc_diag *diag)
     return again;
 }
 
-static tcc_status follow_again(tcc_protocol *p, tcc_diag *diag, way how, way *did, size_t *steps);
+static tcc_status follow_again(tcc_protocol *p, tcc_diag *diag, way how, way *did, tcc_covered *covered);
 
 /* Again with states told apart, where some were taken for one that are not. */
-static tcc_status follow(tcc_protocol *p, way how, way *did, size_t *steps)
+static tcc_status follow(tcc_protocol *p, way how, way *did, tcc_covered *covered)
 {
     if (p->status)
         return p->status;
@@ -399,32 +427,33 @@ static tcc_status follow(tcc_protocol *p, way how, way *did, size_t *steps)
     did->spans = p->spanned;
     did->all_ctas = !p->symmetry;
     did->counts_all = p->generalized;
-    *steps += p->steps;
+    p->covered.steps = covered->steps + p->steps;
+    *covered = p->covered;
     if (!p->apart)
         return status;
     how.as_it_is = true;
-    return follow_again(p, p->diag, how, did, steps);
+    return follow_again(p, p->diag, how, did, covered);
 }
 
 /* Follows it as another protocol: what was asked there is what its proof is for. */
-static tcc_status follow_again(tcc_protocol *p, tcc_diag *diag, way how, way *did, size_t *steps)
+static tcc_status follow_again(tcc_protocol *p, tcc_diag *diag, way how, way *did, tcc_covered *covered)
 {
     tcc_protocol *again = open_again(p, diag);
-    tcc_status status = follow(again, how, did, steps);
+    tcc_status status = follow(again, how, did, covered);
     p->layouts = again->layouts;
     return status;
 }
 
-tcc_status tcc_p_prove(tcc_protocol *p, tcc_diag *diag, size_t *steps)
+tcc_status tcc_p_prove(tcc_protocol *p, tcc_diag *diag, tcc_covered *covered)
 {
     tcc_diag *silent = p->diag;
     way did = {0}, again;
-    *steps = 0;
+    *covered = (tcc_covered){0};
     way how = {.aside = true, .loose = true, .spans = true};
-    tcc_status status = follow(p, how, &did, steps);
+    tcc_status status = follow(p, how, &did, covered);
     how.all_ctas = true;
     if (status && !did.all_ctas)
-        status = follow_again(p, silent, how, &did, steps);
+        status = follow_again(p, silent, how, &did, covered);
     if (!status)
         return TCC_OK;
     const way ways[] = {{.aside = did.aside, .spans = true, .all_ctas = true},
@@ -434,23 +463,23 @@ tcc_status tcc_p_prove(tcc_protocol *p, tcc_diag *diag, size_t *steps)
     const bool may_help[] = {did.loose && did.spans, did.spans, did.aside && did.loose, p->finest < p->granule};
     bool counts = did.counts_all;
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-        if (may_help[i] && !follow_again(p, silent, ways[i], &again, steps))
+        if (may_help[i] && !follow_again(p, silent, ways[i], &again, covered))
             return TCC_OK;
     how.counts_all = true;
-    if (counts && !follow_again(p, silent, how, &again, steps))
+    if (counts && !follow_again(p, silent, how, &again, covered))
         return TCC_OK;
     how = (way){.all_ctas = true, .finely = true, .counts_all = counts, .logs = true};
-    return follow_again(p, diag, how, &did, steps);
+    return follow_again(p, diag, how, &did, covered);
 }
 
-tcc_status tcc_protocol_measure(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag, size_t *steps)
+tcc_status tcc_protocol_measure(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag, tcc_covered *covered)
 {
     tcc_diag silent = {0};
-    return tcc_p_prove(tcc_p_open(f, scratch, &silent), diag, steps);
+    return tcc_p_prove(tcc_p_open(f, scratch, &silent), diag, covered);
 }
 
 tcc_status tcc_protocol_check(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag)
 {
-    size_t steps;
-    return tcc_protocol_measure(f, scratch, diag, &steps);
+    tcc_covered covered;
+    return tcc_protocol_measure(f, scratch, diag, &covered);
 }

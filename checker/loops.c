@@ -149,6 +149,7 @@ static tcc_presult leave_loop(tcc_protocol *p, tcc_pstate *s, unsigned warp)
     const tcc_pframe *f = &w->frames[w->depth - 1];
     const tcc_pinst *in = f->of;
     bool synchronizes = f->record >= 0;
+    tcc_p_reached_end_of_loop(p, f);
     for (unsigned i = 0; i < in->op->n_results; i++)
         write(p, s, warp, in->results[i], read(p, s, warp, f->code->args[1 + i]));
     tcc_p_clear_slots(p, s, warp);
@@ -180,6 +181,7 @@ tcc_presult tcc_p_at_head(tcc_protocol *p, tcc_pstate *s, unsigned warp)
     f->pc = 0;
     f->busy = false;
     set_index(p, s, warp, f->of);
+    tcc_p_reached_iteration(p, f);
     w->progress += f->record >= 0;
     return f->record >= 0 ? TCC_P_HEAD : TCC_P_JUMPED;
 }
@@ -250,6 +252,7 @@ tcc_presult tcc_p_enter_loop(tcc_protocol *p, tcc_pstate *s, unsigned warp, cons
         if (v->kind == TCC_P_KNOWN && v->v >= 0 && !v->wraps)
             *v = (tcc_pvalue){.kind = TCC_P_KNOWN, .delta = TCC_P_DEAD};
     }
+    tcc_p_reached_loop(p, in, &f);
     return tcc_p_enter(p, &s->warps[warp], in, f, 0, s->warps[warp].mask);
 }
 

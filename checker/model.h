@@ -31,6 +31,7 @@
  * module.c   the functions of a module, in threads
  * state.c    a state: the first one, copies, what must hold when warps end
  * explore.c  all executions: which warp goes on, numbers of iterations, states seen before
+ * reached.c  what a proof has covered
  * rotate.c   what rotates the stages of a ring
  * renames.c  what that makes of mbarriers and bytes
  * rotated.c  states that differ by the stage which comes next
@@ -197,6 +198,9 @@ bool tcc_p_has_tiles(const tcc_protocol *p);
 /* Where granules of shared memory are after a rotation; NULL when there is none. */
 const uint32_t *tcc_p_rotated_granules(const tcc_protocol *p);
 bool tcc_p_is_rotated_barrier(const tcc_protocol *p, int64_t address);
+/* What some states were taken for one by does not hold: if that was used, ends this attempt, so that the next one tells
+ * all states apart. Returns whether it was. */
+bool tcc_p_tell_apart_if(tcc_protocol *p, bool used);
 /* What must stay in its place under rotations does not. False when that is no harm, being known in time. */
 bool tcc_p_rotation_fails(tcc_protocol *p);
 /* Bytes of a CTA's stages are accessed whatever stage comes next; false when states were taken for one that now
@@ -258,12 +262,24 @@ tcc_pstate *tcc_p_first_state(tcc_protocol *p);
 bool tcc_p_check_end_of_warp(tcc_protocol *p, tcc_pstate *s, unsigned warp);
 bool tcc_p_check_end(tcc_protocol *p, tcc_pstate *s);
 
+/* ---- what was covered (reached.c) ------------------------------------------------------ */
+
+void tcc_p_reached_create(tcc_protocol *p);
+/* A warp has done so many ops, of one block; it enters a loop, or begins an iteration of it, or leaves it. */
+void tcc_p_reached_ops(tcc_protocol *p, const tcc_pinst *first, size_t n);
+void tcc_p_reached_loop(tcc_protocol *p, const tcc_pinst *in, const tcc_pframe *f);
+void tcc_p_reached_iteration(tcc_protocol *p, const tcc_pframe *f);
+void tcc_p_reached_end_of_loop(tcc_protocol *p, const tcc_pframe *f);
+/* Whether the executions that were followed cover the kernel, behind them all; false, reported, when something was not
+ * covered. Adds it up in p->covered. */
+bool tcc_p_is_covered(tcc_protocol *p);
+
 /* ---- executions ------------------------------------------------------------------------ */
 
 /* A function that was read: p->status says whether it can be followed, `silent` is told why not. */
 tcc_protocol *tcc_p_open(const tcc_func *f, tcc_arena *scratch, tcc_diag *silent);
 /* Follows it, which is done once; what is wrong is told to diag. */
-tcc_status tcc_p_prove(tcc_protocol *p, tcc_diag *diag, size_t *steps);
+tcc_status tcc_p_prove(tcc_protocol *p, tcc_diag *diag, tcc_covered *covered);
 /* operands.c: finds what MMAs read, and copies write. */
 void tcc_p_operands_find(tcc_protocol *p);
 /* Of those that are not the first of theirs. */

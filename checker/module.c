@@ -20,7 +20,7 @@ typedef struct proof {
 /* What the threads share. */
 typedef struct work {
     const tcc_func **funcs;
-    tcc_status *status; /* of each */
+    tcc_status *status; /* of each; an error until it is proven */
     bool *layouts;      /* whether its proof asked how operands lie (operands.c): then it is for no other */
     proof *proofs;      /* of those that were begun; the lock is held while they are looked at */
     size_t n;
@@ -54,9 +54,10 @@ static tcc_status check(work *w, size_t i, tcc_arena *scratch)
     tcc_arena_clear(scratch);
     tcc_diag silent = {0};
     tcc_protocol *p = tcc_p_open(w->funcs[i], scratch, &silent);
-    size_t n, steps;
+    size_t n;
+    tcc_covered covered;
     const uint8_t *bytes = tcc_p_write(p, &n);
-    tcc_status status = is_first(w, i, bytes, n) ? tcc_p_prove(p, &silent, &steps) : TCC_OK;
+    tcc_status status = is_first(w, i, bytes, n) ? tcc_p_prove(p, &silent, &covered) : TCC_OK;
     w->layouts[i] = p->layouts;
     return status;
 }
@@ -112,8 +113,10 @@ tcc_status tcc_protocol_check_all(const tcc_ir *ir, size_t n_threads, tcc_diag *
     tcc_status status = TCC_ERR_MEMORY;
     if (w.funcs && w.status && w.layouts && w.proofs) {
         for (const tcc_func *f = ir->first; f; f = f->next)
-            if (!tcc_func_is_definition(f))
+            if (!tcc_func_is_definition(f)) {
+                w.status[w.n] = TCC_ERR_INTERNAL;
                 w.funcs[w.n++] = f;
+            }
         tcc_run_threads(n_threads ? n_threads : tcc_threads_for(n), take_functions, &w);
         status = tell(&w, diag);
     }

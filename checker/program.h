@@ -193,6 +193,7 @@ typedef struct tcc_pinst {
     uint32_t *dying;             /* slots that are not wanted once the loop has begun */
     unsigned n_dying;
     uint32_t end_slot;           /* what comes behind it in its block has its slots from here on */
+    uint32_t number;             /* of all ops that are followed (reached.c) */
     uint8_t does, does_later;    /* calm.c: what it does, or something in it; one that follows in this block */
     bool stays, stays_at_barrier; /* rotate.c: its accesses, its mbarrier, do not depend on a counter; */
     bool waits_anywhere;         /* laps.c: a wait for an mbarrier that is not known beforehand */

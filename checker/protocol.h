@@ -82,6 +82,10 @@ struct tcc_protocol {
     tcc_pfound found[2]; /* of A and B */
     bool operands; /* what MMAs read, and copies write, was looked for (operands.c) */
     bool layouts; /* it mattered how an operand lies; another function of which this is the proof may differ there */
+    /* what was covered (reached.c) */
+    uint8_t *reached; /* of each op, by its number */
+    uint64_t ended;   /* warps, a bit each */
+    tcc_covered covered;
     /* exploration */
     struct {
         unsigned record;
@@ -97,7 +101,8 @@ struct tcc_protocol {
     struct {
         const tcc_op *op;
         const char *what;        /* NULL: nothing */
-    } doubt;                     /* what is wrong in an execution that may be none */
+    } doubt;                     /* what is wrong in an execution that may be none; */
+    bool doubted;                /* in the one that is followed */
     uint64_t *version;           /* the last one of any clocks */
     struct tcc_pcolumn *columns; /* of clocks: normal.c */
     uint32_t *common;            /* of all warps; */

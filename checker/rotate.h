@@ -55,10 +55,6 @@ static inline tcc_pvalue counter_at(const tcc_protocol *p, const rotation *r, in
 /* rotated.c: whether all warps are behind the beginning of the loop from which on states are rotated. */
 bool tcc_p_are_late(const tcc_protocol *p, const tcc_pstate *s);
 
-/* What some states were taken for one by does not hold: if that was used, ends this attempt, so that the next one tells
- * all states apart. Returns whether it was. */
-bool tcc_p_tell_apart_if(tcc_protocol *p, bool used);
-
 /* ---- while it is found ----------------------------------------------------------------- */
 
 enum { NO_COUNTER = 0 };

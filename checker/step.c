@@ -293,11 +293,14 @@ tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp)
     if (in->tensor && in->harmless && !tcc_p_global_ordinary(p, s, warp, in))
         return TCC_P_FAILED;
     w->touched |= in->touches;
+    uint32_t at = f->pc;
     tcc_presult r = in->run ? tcc_p_run(p, s, warp, in) : (hook ? hook : compute)(p, s, warp, in);
     bool begins = in->aside && warp == p->aside && (r == TCC_P_NEXT || r == TCC_P_JUMPED);
     if (begins && !tcc_p_aside_begin(p, s))
         return TCC_P_FAILED;
     if (r == TCC_P_NEXT)
         w->frames[w->depth - 1].pc++;
+    if (!aside && (r == TCC_P_NEXT || r == TCC_P_JUMPED || r == TCC_P_HEAD))
+        tcc_p_reached_ops(p, in, r == TCC_P_NEXT ? w->frames[w->depth - 1].pc - at : 1);
     return r;
 }

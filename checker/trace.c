@@ -268,6 +268,7 @@ static bool doubts(tcc_protocol *p, const tcc_pstate *s, const tcc_op *op, const
         for (unsigned j = 0; j < i; j++)
             doubtful |= contradicts(p, &s->records[i], &s->records[j]);
     }
+    p->doubted |= doubtful;
     if (doubtful && !p->doubt.what) {
         p->doubt.op = op;
         p->doubt.what = what;

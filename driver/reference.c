@@ -18,6 +18,7 @@ typedef struct request {
     double *const *low, *const *high; /* NULL: no intervals */
     const int64_t *rows;
     size_t n_rows;
+    bool exact_sums;
 } request;
 
 /* The kernel of this name, or the only one for NULL; NULL, reported, when there is none that has a
@@ -124,7 +125,7 @@ static tcc_status interpret(const request *r, const tcc_kernel_desc *k, tcc_aren
     }
     const tcc_interp_options o = {
         .signature = signature, .dims = r->dims, .rows = r->rows, .n_rows = r->n_rows,
-        .low = r->low, .high = r->high};
+        .low = r->low, .high = r->high, .exact_sums = r->exact_sums};
     return tcc_interp_run(ir->first, &o, r->args, arena, &diag);
 }
 
@@ -141,6 +142,14 @@ static tcc_status run(const request *r, tcc_arena *arena)
     return interpret(r, k, arena);
 }
 
+static tcc_status run_in_arena(const request *r)
+{
+    tcc_arena *arena = tcc_arena_create(NULL);
+    tcc_status status = arena ? run(r, arena) : TCC_ERR_MEMORY;
+    tcc_arena_destroy(arena);
+    return status;
+}
+
 tcc_status tcc_reference(tcc_context *ctx, const char *manifest, const char *kernel,
                          const int64_t *dims, double *const *args, const int64_t *rows,
                          size_t n_rows)
@@ -152,11 +161,12 @@ tcc_status tcc_reference_intervals(tcc_context *ctx, const char *manifest, const
                                    const int64_t *dims, double *const *args, double *const *low,
                                    double *const *high, const int64_t *rows, size_t n_rows)
 {
-    tcc_arena *arena = tcc_arena_create(NULL);
-    if (!arena)
-        return TCC_ERR_MEMORY;
-    const request r = {ctx, manifest, kernel, dims, args, low, high, rows, n_rows};
-    tcc_status status = run(&r, arena);
-    tcc_arena_destroy(arena);
-    return status;
+    return run_in_arena(&(request){ctx, manifest, kernel, dims, args, low, high, rows, n_rows, false});
+}
+
+tcc_status tcc_reference_roundings(tcc_context *ctx, const char *manifest, const char *kernel,
+                                   const int64_t *dims, double *const *args, double *const *low,
+                                   double *const *high, const int64_t *rows, size_t n_rows)
+{
+    return run_in_arena(&(request){ctx, manifest, kernel, dims, args, low, high, rows, n_rows, true});
 }

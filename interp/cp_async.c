@@ -89,7 +89,7 @@ tcc_outcome tcc_eval_nvvm_cp_async(tcc_thread *t, const tcc_inst *in)
 {
     tcc_warp *w = t->warp;
     if (t->x->run->options->order == TCC_ORDER_TIMED)
-        return TCC_WRONG(t->x, in->op, "the timed order has no nvvm.cp.async");
+        return TCC_WRONG(t->x, in->op, "the timed order has no model of nvvm.cp.async");
     copies *c = TCC_NEW(t->x->run->scratch, copies);
     if (!w->copying.open)
         w->copying.open = TCC_NEW(t->x->run->scratch, size_t);

@@ -105,10 +105,12 @@ static double count_terms(const tcc_row_step *s)
 }
 
 /* The intervals of sums that are there. Integers are exact where every term is. */
-static void finish_intervals(const tcc_row_step *s, size_t n, tcc_scalar elem)
+static void finish_intervals(const tcc_fields *fs, const tcc_row_step *s, size_t n, tcc_scalar elem)
 {
     const tcc_row *r = s->result;
     bool ints = tcc_scalar_classify(elem) != TCC_CLASS_FLOAT, of_8_bits = tcc_adds_8_bit_products(s->op);
+    bool exact_sums = fs->run->options->exact_sums && (elem == TCC_f32 || elem == TCC_f64);
+    double n_terms = exact_sums ? 0 : count_terms(s);
     for (size_t i = 0; i < n; i++) {
         if (ints) {
             bool exact = s->magnitudes[i] == 0;
@@ -117,7 +119,7 @@ static void finish_intervals(const tcc_row_step *s, size_t n, tcc_scalar elem)
         } else {
             r->low[i].f = s->lows[i];
             r->high[i].f = s->highs[i];
-            tcc_interval_of_sum(elem, of_8_bits, count_terms(s), s->magnitudes[i], &r->low[i].f, &r->high[i].f);
+            tcc_interval_of_sum(elem, of_8_bits, n_terms, s->magnitudes[i], &r->low[i].f, &r->high[i].f);
         }
     }
 }
@@ -261,7 +263,7 @@ static void run_sum(tcc_fields *fs, const tcc_row_plan *p, const tcc_row_step *s
         s->over[i]->at = s->outer[i];
     finish_sums(fs, r, n, elem);
     if (fs->intervals)
-        finish_intervals(s, n, elem);
+        finish_intervals(fs, s, n, elem);
 }
 
 static void run_intervals(const tcc_row_step *s, const tcc_elements *e)

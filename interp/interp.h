@@ -44,6 +44,8 @@ typedef struct tcc_interp_options {
      * machine's result is in before it is rounded to the output's type: interval.h. Tensor level
      * only, without `machine`. */
     double *const *low, *const *high;
+    /* These intervals are of a machine whose sums are exact where they are in f32 or f64. */
+    bool exact_sums;
     /* Chooses among the orders in which warps run and, where `order` leaves it open,
      * asynchronous operations end. */
     uint64_t seed;

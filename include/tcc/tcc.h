@@ -259,6 +259,14 @@ TCC_API tcc_status tcc_reference_intervals(tcc_context *ctx, const char *manifes
                                            double *const *args, double *const *low,
                                            double *const *high, const int64_t *rows, size_t n_rows);
 
+/* The same without what sums in f32 or f64 add to it: how far a correct kernel may be off because
+ * numbers on its way come from functions or are rounded to narrower types, where they may be rounded
+ * up or down. */
+TCC_API tcc_status tcc_reference_roundings(tcc_context *ctx, const char *manifest,
+                                           const char *kernel, const int64_t *dims,
+                                           double *const *args, double *const *low,
+                                           double *const *high, const int64_t *rows, size_t n_rows);
+
 /* ---- running without a GPU ------------------------------------------------------------- */
 
 /* The order in which warps run and asynchronous operations complete, where the program does not

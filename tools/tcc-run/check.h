@@ -13,6 +13,7 @@
 typedef struct reference {
     double **args; /* as tcc_reference_intervals takes them */
     double **low, **high;
+    double **before; /* of an inout: what args has before the reference runs */
     size_t n_args;
 } reference;
 

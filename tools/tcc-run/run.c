@@ -222,8 +222,8 @@ static bool check_memory(session *s, const launch *l)
     for (size_t i = 0; i < l->n_args; i++) {
         const tensor *t = &l->tensors[i];
         need += (double)t->bytes + (double)s->on->host_bytes(t);
-        if (l->o->check) /* an output's intervals, too */
-            need += (double)t->n * (is_output(t) ? 3 : 1) * sizeof(double);
+        if (l->o->check) /* an output's intervals, too, and what an inout has before */
+            need += (double)t->n * (!is_output(t) ? 1 : t->info->role == TCC_ARG_INOUT ? 4 : 3) * sizeof(double);
     }
     uint64_t limit = memory_available();
     if (need <= (double)limit)

@@ -229,8 +229,11 @@ END_TEST
 
 enum { TERMS = 64 };
 
+typedef tcc_status intervals(tcc_context *, const char *, const char *, const int64_t *, double *const *,
+                             double *const *, double *const *, const int64_t *, size_t);
+
 /* The width of the interval of a sum of 64 products, written as `term` of operands of these types. */
-static double width_of(const char *types, const char *term, double value)
+static double width_by(intervals *reference, const char *types, const char *term, double *value)
 {
     static double a[TERMS], b[TERMS], c[1], low[1], high[1];
     char text[256];
@@ -245,12 +248,35 @@ static double width_of(const char *types, const char *term, double value)
     double *const args[] = {a, b, c}, *const lows[] = {NULL, NULL, low}, *const highs[] = {NULL, NULL, high};
     const int64_t extents[] = {1, TERMS};
     const char *text_of = tcc_module_manifest(product);
-    ck_assert_int_eq(tcc_reference_intervals(ctx, text_of, "p", extents, args, lows, highs, NULL, 0), TCC_OK);
+    ck_assert_int_eq(reference(ctx, text_of, "p", extents, args, lows, highs, NULL, 0), TCC_OK);
     tcc_module_destroy(product);
-    ck_assert_double_eq(c[0], value);
-    ck_assert(low[0] < value && value < high[0]);
+    *value = c[0];
+    ck_assert(low[0] <= c[0] && c[0] <= high[0]);
     return high[0] - low[0];
 }
+
+static double width_of(const char *types, const char *term, double value)
+{
+    double result, width = width_by(tcc_reference_intervals, types, term, &result);
+    ck_assert_double_eq(result, value);
+    ck_assert_double_gt(width, 0);
+    return width;
+}
+
+/* 0.34375 times this number is 2 + 49 * 2^-10, halfway between two numbers of f16: each term may be one or the other.
+ * 0.34375 itself is exact, and so are the sums. */
+START_TEST(roundings_are_those_of_what_may_be_rounded_either_way)
+{
+    static const char *const types = "A: f16[M, K], B: f16[M, K]";
+    static const char *const exact[] = {"A[m, k] * B[m, k]", "f16(f32(A[m, k]) * 3.0) * B[m, k]"};
+    const double ulp = 0x1p-9;
+    double sum, width;
+    for (int i = 0; i < 2; i++)
+        ck_assert_double_eq(width_by(tcc_reference_roundings, types, exact[i], &sum), 0);
+    width = width_by(tcc_reference_roundings, types, "f16(f32(A[m, k]) * 5.957386363636363) * B[m, k]", &sum);
+    ck_assert(width >= TERMS * 0.75 * ulp && width <= 2 * TERMS * ulp);
+}
+END_TEST
 
 /* Tensor cores add products of 8-bit floats with 14 bits: the interval has room for it, and none for one product too
  * many. Products of what is converted to 16 bits are added in f32. */
@@ -283,6 +309,7 @@ Suite *SUITE(void)
     tcase_add_test(t, the_reference_has_the_parameters_of_its_kernel);
     tcase_add_test(t, the_head_of_ptx_will_do);
     tcase_add_test(t, sums_of_8_bit_products_have_wider_intervals);
+    tcase_add_test(t, roundings_are_those_of_what_may_be_rounded_either_way);
     suite_add_tcase(s, t);
     return s;
 }

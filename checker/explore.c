@@ -117,10 +117,23 @@ static bool is_needed(const tcc_protocol *p, const tcc_pstate *s, int r)
             in_parent |= record->parent >= 0 && warp->frames[d].record == record->parent &&
                          tcc_p_position(&warp->frames[d]) <= record->parent_at;
         }
+        if (in_parent && record->parent >= 0 && record->compared > INT64_MIN)
+            return true;
         if (in_parent && (p->symbol_data || record->truth))
             return true;
     }
     return false;
+}
+
+/* Of a number of which only comparisons may yet ask: what they do not tell apart is forgotten. */
+static bool is_only_compared(tcc_precord *r)
+{
+    bool compared = r->compared > INT64_MIN && r->parent < 0;
+    if (compared && r->least > r->compared) {
+        r->least = r->compared + 1;
+        r->most = INT64_MAX;
+    }
+    return compared;
 }
 
 /* Forgets numbers that will not be asked for again. */
@@ -128,6 +141,9 @@ static void drop_records(tcc_protocol *p, tcc_pstate *s)
 {
     for (int r = (int)s->n_records - 1; r >= 0; r--) {
         if ((unsigned)r == p->choice.record || is_needed(p, s, r))
+            continue;
+        tcc_p_note_past(p, s, &s->records[r]);
+        if (is_only_compared(&s->records[r]))
             continue;
         s->n_records--;
         memmove(&s->records[r], &s->records[r + 1],
@@ -380,7 +396,7 @@ static tcc_status prove(tcc_protocol *p)
 
 /* How to follow a kernel: what is cheap first. */
 typedef struct way {
-    bool aside, loose, spans, as_it_is, all_ctas, finely, counts_all, logs;
+    bool aside, loose, spans, as_it_is, all_ctas, finely, counts_all, relates, logs;
 } way;
 
 /* Whether a thread draws numbers. */
@@ -419,6 +435,7 @@ static tcc_status follow(tcc_protocol *p, way how, way *did, tcc_covered *covere
     p->as_it_is = how.as_it_is;
     p->all_ctas = how.all_ctas;
     p->counts_all = how.counts_all;
+    p->relates = how.relates;
     p->logs = how.logs;
     p->granule = how.finely ? p->finest : p->granule;
     *did = (way){.aside = how.aside && p->ctas == 1 && tcc_p_aside_find(p)};
@@ -427,6 +444,7 @@ static tcc_status follow(tcc_protocol *p, way how, way *did, tcc_covered *covere
     did->spans = p->spanned;
     did->all_ctas = !p->symmetry;
     did->counts_all = p->generalized;
+    did->relates = p->compared;
     p->covered.steps = covered->steps + p->steps;
     *covered = p->covered;
     if (!p->apart)
@@ -461,14 +479,23 @@ tcc_status tcc_p_prove(tcc_protocol *p, tcc_diag *diag, tcc_covered *covered)
                         {.aside = true, .all_ctas = true},
                         {.aside = true, .loose = true, .spans = true, .all_ctas = true, .finely = true}};
     const bool may_help[] = {did.loose && did.spans, did.spans, did.aside && did.loose, p->finest < p->granule};
-    bool counts = did.counts_all;
+    way closely = {.all_ctas = true, .counts_all = did.counts_all, .relates = did.relates};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (may_help[i] && !follow_again(p, silent, ways[i], &again, covered))
             return TCC_OK;
-    how.counts_all = true;
-    if (counts && !follow_again(p, silent, how, &again, covered))
-        return TCC_OK;
-    how = (way){.all_ctas = true, .finely = true, .counts_all = counts, .logs = true};
+    for (int loosely = 1; loosely >= 0 && (closely.counts_all || closely.relates); loosely--) {
+        how = closely;
+        how.aside = how.spans = true;
+        how.loose = loosely;
+        if (!follow_again(p, silent, how, &again, covered))
+            return TCC_OK;
+    }
+    how = closely;
+    how.finely = true;
+    how.relates = false;
+    if (closely.relates) /* what is wrong then, too, is most often told better without */
+        how.relates = follow_again(p, silent, how, &again, covered) == TCC_ERR_UNSUPPORTED;
+    how.logs = true;
     return follow_again(p, diag, how, &did, covered);
 }
 

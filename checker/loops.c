@@ -79,14 +79,33 @@ static bool are_counted(const tcc_protocol *p, const tcc_pinst *in, const tcc_pf
     return !in->waits || tcc_p_known_iterations(f) <= (p->counts_all ? MOST : TCC_P_KNOWN_ITERATIONS);
 }
 
+/* Where a loop begins, if that is a number or a constant, whichever is less: which one it is the loop in front has found
+ * out. False when that must be chosen. */
+static bool find_first(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, tcc_pvalue *first)
+{
+    enum { MOST = 64 };
+    if (first->kind != TCC_P_SYMBOL || first->delta > MOST)
+        return true;
+    int record = tcc_p_record_of(p, s, warp, in->op, first->v, false);
+    const tcc_psymbol *of = tcc_p_symbol_get(p, first->v);
+    for (int64_t n = tcc_p_least(of) < 0 ? -1 : 0; record >= 0 && n <= first->delta; n++) {
+        int more = n == first->delta ? 0 : tcc_p_is_more(p, s, record, tcc_p_symbol_least(of, n));
+        if (more < 0 || (!more && n < 0))
+            return more >= 0; /* all that are negative are one */
+        if (!more) {
+            *first = tcc_p_known(n + first->offset);
+            return true;
+        }
+    }
+    return true;
+}
+
 /* Decides what tells when the loop ends. */
 static bool plan_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
-                            tcc_pframe *f)
+                            tcc_pvalue *b, tcc_pframe *f)
 {
-    tcc_pvalue b[3];
     bool known = true, fixed = true;
     for (unsigned i = 0; i < 3; i++) {
-        b[i] = read(p, s, warp, in->operands[i]);
         known &= tcc_p_is_exact(&b[i]);
         fixed &= (tcc_p_is_exact(&b[i]) && !b[i].loop) || b[i].kind == TCC_P_SYMBOL;
     }
@@ -234,7 +253,12 @@ tcc_presult tcc_p_enter_loop(tcc_protocol *p, tcc_pstate *s, unsigned warp, cons
     if (in->counts)
         return count(p, s, warp, in);
     tcc_pframe f = {.pc = AT_HEAD};
-    if (!plan_iterations(p, s, warp, in, &f))
+    tcc_pvalue bounds[3];
+    for (unsigned i = 0; i < 3; i++)
+        bounds[i] = read(p, s, warp, in->operands[i]);
+    if (!find_first(p, s, warp, in, &bounds[0]))
+        return TCC_P_CHOICE;
+    if (!plan_iterations(p, s, warp, in, bounds, &f))
         return TCC_P_FAILED;
     for (unsigned i = 0; i < in->op->n_results; i++) {
         if (in->regions[0].registers[1 + i] && warp != p->aside &&

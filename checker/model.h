@@ -36,6 +36,7 @@
  * renames.c  what that makes of mbarriers and bytes
  * rotated.c  states that differ by the stage which comes next
  * laps.c     or by the phase of mbarriers that tiles use in turn
+ * past.c     what was known of numbers that are forgotten
  * sums.c     numbers that wait for a number of iterations
  * common_knowledge.c  what all warps know
  * normal.c   when two states are the same
@@ -230,6 +231,9 @@ bool tcc_p_laps_fail(tcc_protocol *p);
 int64_t tcc_p_known_iterations(const tcc_pframe *f);
 /* Whether a record's number is more than x: 0, 1, or -1 if that must be chosen. */
 int tcc_p_is_more(tcc_protocol *p, const tcc_pstate *s, int record, int64_t x);
+/* A record is forgotten; whether what was known of its number before rules out what is known now (past.c). */
+void tcc_p_note_past(const tcc_protocol *p, tcc_pstate *s, const tcc_precord *r);
+bool tcc_p_contradicts_past(const tcc_protocol *p, const tcc_pstate *s, const tcc_precord *r);
 /* An iteration count, once it has a known upper bound; until then it stays a symbol. False if the number must be
  * chosen. */
 bool tcc_p_find_number(tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc_pvalue *v);

@@ -119,6 +119,7 @@ struct tcc_protocol {
     bool apart;                  /* states were taken for one that are not: */
     bool as_it_is;               /* then with all told apart */
     bool loose, loosened;        /* states stand for others, which are not equal; some did */
+    bool relates, compared; /* comparisons with constants ask for numbers; there was one */
     bool counts_all, generalized; /* iterations that are known are counted one by one; of some loop any were tried */
     bool spans, spanned;         /* accesses with nothing between them are taken for one; some were */
 };

@@ -41,6 +41,7 @@ int tcc_p_record_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_op 
                      .parent = -1,
                      .least = truth ? 0 : tcc_p_symbol_get(p, of->of)->least,
                      .most = truth ? 1 : INT64_MAX,
+                     .compared = INT64_MIN,
                      .scale = 1,
                      .truth = truth,
                      .op = op,
@@ -107,23 +108,33 @@ static int64_t least_for(const tcc_protocol *p, const tcc_pframe *f, const tcc_p
     return f->from + nth + (ahead - nth * f->step >= in_last);
 }
 
-/* x pred y, y being the bound of the loop whose index x is, plus a constant; -1 if that must be
- * chosen. */
-static int compare(tcc_protocol *p, const tcc_pstate *s, const tcc_pwarp *w, const char *pred,
-                   const tcc_pvalue *x, const tcc_pvalue *y, int record)
+/* x pred y, y being more than x when the record's number is more than `here`, and more than x - 1 when it is more than
+ * `before`; -1 if that must be chosen. */
+static int decide(tcc_protocol *p, const tcc_pstate *s, const char *pred, int record, int64_t before, int64_t here)
 {
-    const tcc_pframe *f = &w->frames[x->loop - 1];
-    int64_t at = f->lo + f->iter * f->step + x->offset - y->offset;
-    if (!strcmp(pred, "le") || !strcmp(pred, "gt"))
-        at--; /* x <= y is x - 1 < y */
     bool equality = !strcmp(pred, "eq") || !strcmp(pred, "ne");
-    int not_more = equality ? tcc_p_is_more(p, s, record, least_for(p, f, y, at - 1)) : 1;
-    int less = not_more < 1 ? not_more : tcc_p_is_more(p, s, record, least_for(p, f, y, at));
+    int not_more = equality ? tcc_p_is_more(p, s, record, before) : 1;
+    int less = not_more < 1 ? not_more : tcc_p_is_more(p, s, record, here);
     if (not_more < 0 || less < 0)
         return -1;
     if (equality)
         return (not_more && !less) == !strcmp(pred, "eq");
     return less == (!strcmp(pred, "lt") || !strcmp(pred, "le"));
+}
+
+/* x <= y is x - 1 < y. */
+static int64_t compared_at(const char *pred, int64_t x)
+{
+    return x - (!strcmp(pred, "le") || !strcmp(pred, "gt"));
+}
+
+/* The same, y being the bound of the loop whose index x is, plus a constant. */
+static int compare(tcc_protocol *p, const tcc_pstate *s, const tcc_pwarp *w, const char *pred,
+                   const tcc_pvalue *x, const tcc_pvalue *y, int record)
+{
+    const tcc_pframe *f = &w->frames[x->loop - 1];
+    int64_t at = compared_at(pred, f->lo + f->iter * f->step + x->offset - y->offset);
+    return decide(p, s, pred, record, least_for(p, f, y, at - 1), least_for(p, f, y, at));
 }
 
 static const char *mirrored(const char *pred)
@@ -136,6 +147,32 @@ static const char *mirrored(const char *pred)
     return pred;
 }
 
+/* A comparison of a constant with a number: one with which loops may end, which are then answered alike. *done when it
+ * was one, and is taken for one. */
+static tcc_presult compare_constant(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                                    const tcc_pvalue *args, tcc_pvalue *out, bool *done)
+{
+    unsigned constant = args[0].kind == TCC_P_SYMBOL;
+    const tcc_pvalue *x = &args[constant], *y = &args[!constant];
+    bool is_one = tcc_p_is_exact(x) && !x->loop && y->kind == TCC_P_SYMBOL && y->delta == INT64_MAX;
+    p->compared |= is_one;
+    *done = is_one && p->relates;
+    if (!*done)
+        return TCC_P_NEXT;
+    const char *pred = tcc_attr_str(&in->op->attrs, "pred", "");
+    pred = constant ? mirrored(pred) : pred;
+    int record = tcc_p_record_of(p, s, warp, in->op, y->v, false);
+    if (record < 0)
+        return TCC_P_FAILED;
+    const tcc_psymbol *of = tcc_p_symbol_get(p, y->v);
+    int64_t at = compared_at(pred, x->v - y->offset), here = tcc_p_symbol_least(of, at);
+    tcc_precord *r = &s->records[record];
+    r->compared = here > r->compared ? here : r->compared;
+    int answer = decide(p, s, pred, record, tcc_p_symbol_least(of, at - 1), here);
+    *out = tcc_p_known(answer);
+    return answer < 0 ? TCC_P_CHOICE : TCC_P_NEXT;
+}
+
 /* A comparison of a loop's index with its bound. *done when it was one. */
 static tcc_presult compare_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp,
                                       const tcc_pinst *in, const tcc_pvalue *args, tcc_pvalue *out,
@@ -143,7 +180,7 @@ static tcc_presult compare_iterations(tcc_protocol *p, tcc_pstate *s, unsigned w
 {
     *done = args[0].loop || args[1].loop; /* one is an index */
     if (!*done)
-        return TCC_P_NEXT;
+        return compare_constant(p, s, warp, in, args, out, done);
     const tcc_pwarp *w = &s->warps[warp];
     const char *pred = tcc_attr_str(&in->op->attrs, "pred", "");
     unsigned index = compared_record(p, s, w, &args[0], &args[1]) < 0;

@@ -32,6 +32,7 @@ typedef struct tcc_precord {
     int64_t parent_at;
     int64_t least, most;
     int64_t scale;     /* a multiple of those of all loops that asked */
+    int64_t compared;  /* the greatest number that it was compared with; INT64_MIN: none */
     bool truth, known; /* truth: a condition, 0 or 1; known: that of a loop of known iterations */
     const tcc_op *op;  /* that asked first, */
     uint32_t asked;    /* for this symbol */
@@ -42,6 +43,12 @@ typedef struct tcc_pcount {
     uint32_t symbol;
     int64_t least, most;
 } tcc_pcount;
+
+/* What was known of a number before it was forgotten (past.c). */
+typedef struct tcc_ppast {
+    uint32_t symbol, around;
+    int64_t least, most;
+} tcc_ppast;
 
 /* Where a loop is, in the units of its record. */
 static inline int64_t tcc_p_position(const tcc_pframe *f)
@@ -171,11 +178,12 @@ struct tcc_pstate {
     tcc_pnamed named[TCC_P_NAMED];
     tcc_precord records[TCC_P_RECORDS];
     tcc_pcount counts[TCC_P_COUNTS];
+    tcc_ppast past[TCC_P_COUNTS]; /* states are not told apart by it */
     uint32_t asked[64]; /* 1 + the number of each root that was asked for */
     bool doubtful;      /* of one root two were: this execution may be none */
     tcc_pword words[TCC_P_WORDS];
     unsigned n_words;
-    unsigned n_records, n_counts, n_barriers, n_atoms, n_parts, n_globals;
+    unsigned n_records, n_counts, n_past, n_barriers, n_atoms, n_parts, n_globals;
     bool has_begun;         /* the warp that fills stages */
     uint32_t passed, begun; /* aside.c */
     uint8_t settled;        /* rotate.c: CTAs, a bit each, in which nothing depends on the stage that came next */

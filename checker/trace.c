@@ -264,7 +264,7 @@ static bool doubts(tcc_protocol *p, const tcc_pstate *s, const tcc_op *op, const
 {
     bool doubtful = s->doubtful;
     for (unsigned i = 0; i < s->n_records; i++) {
-        doubtful |= is_made_up(p, &s->records[i]);
+        doubtful |= is_made_up(p, &s->records[i]) || tcc_p_contradicts_past(p, s, &s->records[i]);
         for (unsigned j = 0; j < i; j++)
             doubtful |= contradicts(p, &s->records[i], &s->records[j]);
     }

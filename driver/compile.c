@@ -28,6 +28,7 @@
 /* One compilation on its way. */
 typedef struct job {
     const tcc_compile_options *o;
+    const tcc_context *ctx;
     tcc_diag diag;
     tcc_arena *arena;
     tcc_module *mod;
@@ -61,6 +62,10 @@ static void forward_print(const char *text, void *user)
 static tcc_status check_after(const tcc_ir *ir, const char *pass, void *user)
 {
     job *j = user;
+    if (j->ctx && atomic_load(&j->ctx->interrupted))
+        return TCC_ERR_INTERRUPTED;
+    if (!j->check)
+        return TCC_OK;
     double start = tcc_now_ms();
     tcc_status status = tcc_pass_check_after(j->check, ir, pass);
     j->check_ms += tcc_now_ms() - start;
@@ -75,7 +80,7 @@ static tcc_status run_passes(job *j, const char *passes)
                                 .verify_each = j->o->verify_each || j->o->check_passes,
                                 .print = forward_print,
                                 .time = add_time,
-                                .check = j->o->check_passes ? check_after : NULL,
+                                .check = check_after,
                                 .user = j};
     double start = tcc_now_ms();
     tcc_status status = TCC_OK;
@@ -409,7 +414,7 @@ tcc_status tcc_compile_with(tcc_context *ctx, const char *source, size_t size,
         tcc_arena_destroy(arena);
         return TCC_ERR_MEMORY;
     }
-    *j = (job){.o = &o, .arena = arena, .mod = mod, .diag = tcc_context_diag(ctx, o.file, source, size),
+    *j = (job){.o = &o, .ctx = ctx, .arena = arena, .mod = mod, .diag = tcc_context_diag(ctx, o.file, source, size),
                .start_ms = tcc_now_ms()};
     mod->arena = arena;
     mod->emit = o.emit;
@@ -481,7 +486,7 @@ tcc_status tcc_opt(tcc_context *ctx, const char *ir, size_t size, const char *pa
         tcc_arena_destroy(arena);
         return TCC_ERR_MEMORY;
     }
-    *j = (job){.o = &o, .arena = arena, .diag = tcc_context_diag(ctx, o.file, ir, size), .start_ms = tcc_now_ms()};
+    *j = (job){.o = &o, .ctx = ctx, .arena = arena, .diag = tcc_context_diag(ctx, o.file, ir, size), .start_ms = tcc_now_ms()};
     size_t out_size = 0;
     tcc_status status = opt(j, ir, size, passes, out, &out_size);
     if (o.output_size)

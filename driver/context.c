@@ -28,6 +28,12 @@ void tcc_context_on_diagnostic(tcc_context *ctx, tcc_diagnostic_fn fn, void *use
     ctx->user = user;
 }
 
+void tcc_context_interrupt(tcc_context *ctx)
+{
+    if (ctx)
+        atomic_store(&ctx->interrupted, true);
+}
+
 tcc_diag tcc_context_diag(const tcc_context *ctx, const char *file, const char *source, size_t size)
 {
     return (tcc_diag){.file = file ? file : "<source>",

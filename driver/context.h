@@ -4,6 +4,7 @@
 #ifndef TCC_DRIVER_CONTEXT_H
 #define TCC_DRIVER_CONTEXT_H
 
+#include <stdatomic.h>
 #include <tcc/tcc.h>
 
 #include "support/arena.h"
@@ -12,6 +13,7 @@
 struct tcc_context {
     tcc_diagnostic_fn fn;
     void *user;
+    atomic_bool interrupted;
 };
 
 /* A diag for a text of this context's caller. */

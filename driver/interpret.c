@@ -252,6 +252,7 @@ tcc_status tcc_interpret(tcc_context *ctx, const tcc_module *mod, const char *ke
     if (o.summary)
         *o.summary = NULL;
     r.interp = interp_options(&o, dims);
+    r.interp.interrupted = ctx ? &ctx->interrupted : NULL;
     r.arena = tcc_arena_create(NULL);
     if (!r.arena)
         return TCC_ERR_MEMORY;

@@ -35,7 +35,7 @@ static void keep(tcc_jit *jit, const tcc_jit_request *r, tcc_bytes image)
 static tcc_status compile(tcc_jit *jit, const tcc_jit_request *r, tcc_module **out)
 {
     const tcc_runtime *rt = runtime_of(jit, r);
-    tcc_context ctx = {rt->fn, rt->user};
+    tcc_context ctx = {.fn = rt->fn, .user = rt->user};
     return tcc_compile_with(&ctx, r->source, strlen(r->source), &r->options, out);
 }
 

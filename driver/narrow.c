@@ -130,7 +130,7 @@ static tcc_status check_ranges(const tcc_program *p, const tcc_compile_options *
 tcc_status tcc_narrow(tcc_arena *arena, const char *source, size_t size, const tcc_compile_options *options,
                       tcc_diag *diag, tcc_names *out)
 {
-    tcc_context silent = {NULL, NULL};
+    tcc_context silent = {0};
     tcc_compile_options o = *options;
     tcc_module *mod;
     tcc_program *p = NULL;

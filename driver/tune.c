@@ -446,7 +446,7 @@ static tcc_status run_search(search *s)
     if (setjmp(oom))
         return TCC_ERR_MEMORY;
     tcc_arena_set_oom(s->arena, &oom);
-    tcc_context ctx = {s->dev->rt->fn, s->dev->rt->user};
+    tcc_context ctx = {.fn = s->dev->rt->fn, .user = s->dev->rt->user};
     tcc_status status = tcc_tune_look(&s->program, &ctx, s->o.kernel, s->arena);
     if (!status)
         status = s->dev->rt->driver->attributes(s->dev->rt, &s->program.attrs);

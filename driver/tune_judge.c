@@ -25,7 +25,7 @@ static void keep_first(const tcc_diagnostic *d, void *user)
 tcc_status tcc_tune_compile(const tcc_tune_program *p, const char *schedule, tcc_emit emit, tcc_refusal *why,
                             tcc_module **out)
 {
-    tcc_context ctx = {keep_first, why};
+    tcc_context ctx = {.fn = keep_first, .user = why};
     tcc_compile_options o = p->compile;
     tcc_str text = {0};
     tcc_str_printf(&text, "%s\n%s", p->source, schedule);

@@ -38,12 +38,12 @@ static bool next_value(tcc_index *const *over, size_t n)
 
 static bool run_plan(tcc_fields *fs, const tcc_row_plan *p);
 
-/* Counts a step; false, reported, when it is one too many. */
+/* Counts a step; false when the run ends there. */
 static bool may_run(tcc_fields *fs, const tcc_op *op)
 {
-    if (++fs->steps <= fs->run->max_steps)
+    if (!tcc_run_must_end(fs->run, ++fs->steps))
         return true;
-    fs->status = fs->status ? fs->status : tcc_run_too_long(fs->run, op);
+    fs->status = fs->status ? fs->status : tcc_run_end(fs->run, fs->steps, op);
     return false;
 }
 

@@ -155,8 +155,10 @@ tcc_status tcc_run_check_room(const tcc_run *run, const tcc_op *op, uint64_t n, 
                     (unsigned long long)run->max_bytes);
 }
 
-tcc_status tcc_run_too_long(const tcc_run *run, const tcc_op *op)
+tcc_status tcc_run_end(const tcc_run *run, uint64_t steps, const tcc_op *op)
 {
+    if (steps <= run->max_steps)
+        return TCC_ERR_INTERRUPTED;
     return TCC_FAIL(run, TCC_ERR_LIMIT, op, "runs more than %llu ops; is there an endless loop?",
                     (unsigned long long)run->max_steps);
 }

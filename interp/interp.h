@@ -10,6 +10,8 @@
 #ifndef TCC_INTERP_INTERP_H
 #define TCC_INTERP_INTERP_H
 
+#include <stdatomic.h>
+
 #include "ir/ir.h"
 
 /* When asynchronous operations end. */
@@ -62,6 +64,7 @@ typedef struct tcc_interp_options {
     /* How many ops a CTA may run, at the upper levels all of them together, before it is taken to
      * run forever, and how many bytes a run may need at once; 0: these. */
     uint64_t max_steps, max_bytes;
+    const atomic_bool *interrupted; /* when not NULL, the run ends with TCC_ERR_INTERRUPTED as soon as it is set */
     unsigned threads; /* that run CTAs of a target-level function; 0: only the caller's */
     /* When not NULL, told by the caller's thread how many clusters of a grid have ended, of how many. Target level. */
     void (*progress)(int64_t done, int64_t all, void *user);

@@ -49,8 +49,14 @@ typedef struct tcc_run {
  * run may need. */
 tcc_status tcc_run_check_room(const tcc_run *run, const tcc_op *op, uint64_t n,
                               uint64_t elem_bytes);
-/* Reports at an op that the run has taken too many steps. */
-tcc_status tcc_run_too_long(const tcc_run *run, const tcc_op *op);
+/* Whether a run that is in its how many-th step must end there, and how: at an op, with a report, where it has taken too
+ * many; without one where it is interrupted. */
+static inline bool tcc_run_must_end(const tcc_run *run, uint64_t steps)
+{
+    const atomic_bool *interrupted = run->options->interrupted;
+    return steps > run->max_steps || (interrupted && atomic_load_explicit(interrupted, memory_order_relaxed));
+}
+tcc_status tcc_run_end(const tcc_run *run, uint64_t steps, const tcc_op *op);
 /* The extent of a dimension: a number, or a name in the signature's `dims`; -1 for neither. */
 int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim);
 /* The same of an attribute: a number, a name, or [roundup, one of them, a number]. */

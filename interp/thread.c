@@ -155,18 +155,18 @@ void tcc_thread_leave(tcc_thread *t)
         t->frames[t->depth - 1].pc++;
 }
 
-static tcc_outcome runs_too_long(tcc_thread *t)
+static tcc_outcome end_run(tcc_thread *t)
 {
     const tcc_inst *of = t->frames[t->depth - 1].of;
-    t->x->status = tcc_run_too_long(t->x->run, of ? of->op : NULL);
+    t->x->status = tcc_run_end(t->x->run, t->x->steps, of ? of->op : NULL);
     return TCC_FAILED;
 }
 
 tcc_outcome tcc_thread_step(tcc_thread *t)
 {
     tcc_frame *f = &t->frames[t->depth - 1];
-    if (++t->x->steps > t->x->run->max_steps)
-        return runs_too_long(t);
+    if (tcc_run_must_end(t->x->run, ++t->x->steps))
+        return end_run(t);
     if (f->pc == f->code->n) {
         t->x->changes++;
         return tcc_eval_scf_yield(t, NULL);

@@ -27,6 +27,7 @@ const char *tcc_status_name(tcc_status status)
         [TCC_ERR_DRIVER] = "GPU driver error",
         [TCC_ERR_NO_VARIANT] = "no variant is valid for these arguments",
         [TCC_ERR_LIMIT] = "more than the limit",
+        [TCC_ERR_INTERRUPTED] = "interrupted",
     };
     return (unsigned)status < sizeof names / sizeof *names ? names[status] : "unknown status";
 }

@@ -31,7 +31,8 @@ typedef enum tcc_status {
     TCC_ERR_NO_DRIVER = 10,  /* no GPU driver or no GPU on this machine */
     TCC_ERR_DRIVER = 11,     /* the GPU driver reported an error */
     TCC_ERR_NO_VARIANT = 12, /* no compiled variant is valid for these arguments */
-    TCC_ERR_LIMIT = 13       /* it would exceed a limit on steps or memory */
+    TCC_ERR_LIMIT = 13,      /* it would exceed a limit on steps or memory */
+    TCC_ERR_INTERRUPTED = 14 /* tcc_context_interrupt was called */
 } tcc_status;
 
 /* A constant English name: "ok", "syntax error", … Thread-safe. */

@@ -50,6 +50,10 @@ TCC_API void tcc_context_destroy(tcc_context *ctx);
 
 /* Sends every diagnostic of later calls to `fn`. NULL, the default, discards them. */
 TCC_API void tcc_context_on_diagnostic(tcc_context *ctx, tcc_diagnostic_fn fn, void *user);
+/* From any thread: makes the call that compiles or interprets on the context, and every later one, return
+ * TCC_ERR_INTERRUPTED without a diagnostic. The interpreter ends within milliseconds, a compilation after its present
+ * pass. */
+TCC_API void tcc_context_interrupt(tcc_context *ctx);
 
 /* ---- compiling ------------------------------------------------------------------------- */
 

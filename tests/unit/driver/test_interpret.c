@@ -5,9 +5,12 @@
 
 #include <check.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
+#include "support/clock.h"
 #include "tests/unit/oom.h"
 #include "tests/unit/suite.h"
 
@@ -101,6 +104,36 @@ static tcc_status interpret(const tcc_interpret_options *o)
 {
     return tcc_interpret(ctx, mod, "layer", dims, args, o);
 }
+
+/* ---- interrupting ---------------------------------------------------------------------- */
+
+static void *interpret_for_long(void *status)
+{
+    enum { SIZE = 512 };
+    static double big[3][SIZE * SIZE], no_bias[SIZE];
+    double *const these[] = {big[0], big[1], no_bias, &alpha, big[2]};
+    *(tcc_status *)status = tcc_interpret(ctx, mod, "layer", (int64_t[]){SIZE, SIZE, SIZE}, these, NULL);
+    return NULL;
+}
+
+START_TEST(an_interrupted_context_ends_its_calls)
+{
+    tcc_status status = TCC_OK;
+    pthread_t thread;
+    ck_assert(!pthread_create(&thread, NULL, interpret_for_long, &status));
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    double start = tcc_now_ms();
+    tcc_context_interrupt(ctx);
+    pthread_join(thread, NULL);
+    ck_assert_int_eq(status, TCC_ERR_INTERRUPTED);
+    ck_assert_double_lt(tcc_now_ms() - start, 1000);
+    tcc_module *made;
+    ck_assert_int_eq(tcc_compile(ctx, source, "sm_90a", &made), TCC_ERR_INTERRUPTED);
+    ck_assert_ptr_null(made);
+    ck_assert_str_eq(said, "");
+    tcc_context_interrupt(NULL);
+}
+END_TEST
 
 /* ---- results --------------------------------------------------------------------------- */
 
@@ -367,6 +400,7 @@ Suite *SUITE(void)
     Suite *s = suite_create("interpret");
     TCase *t = tcase_create("interpret");
     tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, an_interrupted_context_ends_its_calls);
     tcase_add_loop_test(t, modules_of_every_kind_run, TCC_EMIT_IR, TCC_EMIT_CUBIN);
     tcase_add_loop_test(t, modules_of_every_kind_run, TCC_EMIT_MANIFEST, TCC_EMIT_SASS);
     tcase_add_loop_test(t, modules_of_every_kind_run, TCC_EMIT_PTX, TCC_EMIT_PTX + 1);

@@ -150,8 +150,8 @@ def copies(gpus: Gpus, plan: Plan, signature: Signature, values: list[Any]) -> I
 def gpus_for(kernel: Kernel, purpose: str) -> Gpus:
     """The GPUs that a kernel runs on; an Error if there are none."""
     if kernel._gpus is None:
-        raise Error(f"{kernel.name}: {purpose} needs a GPU that runs {kernel.target}: "
-                    "timings on the interpreter are meaningless")
+        why = kernel._why_interpreted or "the kernel was asked to be interpreted"
+        raise Error(f"{kernel.name}: {purpose} needs a GPU that runs {kernel.target}, and {why}")
     return kernel._gpus
 
 

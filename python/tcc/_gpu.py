@@ -13,7 +13,7 @@ import threading
 from typing import Any, Callable, Iterator, Tuple
 
 from ._errors import ArgumentError
-from ._lib import DIAGNOSTIC_FN, NO_DRIVER, CompileOptions, JitOptions, Listener, lib, text_of
+from ._lib import DIAGNOSTIC_FN, NO_DRIVER, CompileOptions, JitOptions, Listener, lib, text_of, warn
 
 _VENDORS = (0, 1)  # NVIDIA, AMD
 
@@ -103,7 +103,13 @@ class Gpus:
         entered = self.enter(ordinal)
         try:
             jit = self.jit(ordinal, policy)
-            self.listener.check(lib.tcc_jit_program(jit, source, options, program))
+
+            def load() -> int:
+                with self.on(ordinal):  # in the thread that this runs in
+                    status: int = lib.tcc_jit_program(jit, source, options, program)
+                return status
+
+            self.listener.run(lambda: None, load)
         finally:
             self.leave(entered)
         return program
@@ -124,17 +130,40 @@ class Gpus:
 
 
 @functools.lru_cache(maxsize=None)
-def gpus() -> Gpus | None:
-    """NVIDIA's GPUs, else AMD's; None if there are none."""
+def _find() -> tuple[Gpus | None, str]:
+    """NVIDIA's GPUs, else AMD's; or None, and why there are none."""
+    reasons: list[str] = []
     for vendor in _VENDORS:
         listener, runtime = Listener(), c.c_void_p()
         callback = DIAGNOSTIC_FN(listener.listen)
         status = lib.tcc_runtime_create_for(vendor, runtime, callback, None)
         if not status:
-            return Gpus(runtime, listener, callback)
+            return Gpus(runtime, listener, callback), ""
         if status != NO_DRIVER:
             listener.check(status)
-    return None
+        reasons += [d.message for d in listener.take()]
+    return None, "there is no GPU: " + "; ".join(reasons)
+
+
+def gpus() -> Gpus | None:
+    """NVIDIA's GPUs, else AMD's; None if there are none."""
+    return _find()[0]
+
+
+def why_none() -> str:
+    """Why there are no GPUs; "" if there are."""
+    return _find()[1]
+
+
+_told: set[str] = set()
+
+
+def warn_once(kernel: str, why: str) -> None:
+    """Says why kernels are interpreted, unless that was asked for, once for each reason."""
+    if why and why not in _told:
+        _told.add(why)
+        warn(f"{kernel} is computed by the interpreter, which is slow: {why}. on=\"interp\" or TCC_ON=interp accepts that, "
+             "on=\"gpu\" or TCC_ON=gpu makes it an error", RuntimeWarning)
 
 
 def stream_number(stream: Any) -> int:

@@ -9,10 +9,10 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Literal, Mapping
 
-from . import _arrays, _bench, _gpu, _lib, _quick, _tune
+from . import _arrays, _bench, _gpu, _lib, _quick, _torch, _tune
 from ._arrays import HOST
 from ._bench import Bench, Rival
-from ._errors import ArgumentError, LibraryError
+from ._errors import ArgumentError, Error, LibraryError
 from ._lib import lib, text_of
 from ._signature import WRITTEN, Argument, Plan, Signature, bytes_of
 from ._timeline import Texts, Timeline, measured
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ._launcher import Launcher
 
 When = Literal["never", "at once", "background"]
+On = Literal["gpu", "interp"]
+_ON = ("gpu", "interp")
 
 DEFAULT_TARGET = "sm_90a"  # without a GPU
 _LEVELS = {"tensor": _lib.IR, "tile": _lib.TILE, "async": _lib.ASYNC, "target": _lib.TIR}
@@ -33,15 +35,23 @@ class Kernel:
     """A compiled kernel, called with arrays; made by ``tcc.jit``."""
 
     def __init__(self, source: bytes, file: str | None, kernel: str | None, defines: dict[str, int],
-                 target: str | None, tiles: int, interpret: bool, policy: _gpu.Policy):
-        self._made_of = source, file, kernel, defines, target, tiles, interpret, policy
+                 target: str | None, tiles: int, on: On | None, policy: _gpu.Policy):
+        self._made_of = source, file, kernel, defines, target, tiles, on, policy
         self._source, self._file, self._kernel, self._defines, self._tiles = source, file, kernel, defines, tiles
         self._asked_target, self._policy = target, policy
         self._specializes = policy[0] != "never"
         self._lock = threading.Lock()
         self._handles: dict[int, c.c_void_p] = {}  # the kernel on each GPU
         self._modules: dict[int, _lib.Module] = {}
-        self._gpus = None if interpret else _gpu.gpus()
+        self._on = on or on_environment()
+        self._gpus = None if self._on == "interp" else _gpu.gpus()
+        self._why_interpreted = "" if self._on == "interp" else _gpu.why_none()
+        self._insist(kernel)
+        if target == "native":
+            native = _gpu.gpus()
+            if not native:
+                raise Error(f"target='native' is the GPU's, and {_gpu.why_none()}")
+            self._asked_target = native.target(native.current())
         self._described = c.c_void_p()
         try:
             program = self._load()
@@ -61,6 +71,7 @@ class Kernel:
         """The names of its symbolic dimensions, which the shapes of its arguments determine."""
         self._n_dims, self._n_args = len(self.dims), len(self.args)
         self.__doc__ = f"{self._signature}\n\nA compiled kernel; help(tcc.Kernel) describes its methods."
+        self._key = _torch.key_of(self)
         self._quick: Launcher | None = None  # as soon as there was a call with tensors of torch
 
     # ---- compiling -------------------------------------------------------------------------
@@ -84,7 +95,9 @@ class Kernel:
             except LibraryError as error:
                 if error.status != text_of(lib.tcc_status_name(_lib.TARGET)) or not self._asked_target:
                     raise
-                self._gpus = None  # for another GPU: it can be inspected and interpreted
+                self._why_interpreted = f"GPU {ordinal}, {self._gpus.target(ordinal)}, does not run {self._asked_target}"
+                self._gpus = None  # it can be inspected and interpreted
+                self._insist(self._kernel)
         if self._described:
             return self._described
         listener = _lib.Listener()
@@ -108,6 +121,11 @@ class Kernel:
         known = ", ".join(names)
         raise ArgumentError(f"the source has no kernel '{name}': it has {known}" if name else
                             f"the source has several kernels: say which with kernel=, of {known}")
+
+    def _insist(self, name: str | None) -> None:
+        """Ends where a GPU was insisted on, and there is none for the kernel."""
+        if self._on == "gpu" and self._why_interpreted:
+            raise Error(f"{name or 'the kernel'} must run on a GPU, as on= or TCC_ON says, and cannot: {self._why_interpreted}")
 
     def _module(self, emit: int) -> _lib.Module:
         with self._lock:
@@ -165,6 +183,8 @@ class Kernel:
         when the kernel has been enqueued. Host arrays are copied to the GPU and back; without a GPU the interpreter
         computes the result. Raises ArgumentError, with the argument and the dimension, if the arguments do not match.
         """
+        if _torch.is_tracing():
+            return _torch.call(self, args, out, stream, named)
         if named:
             args = self._signature.by_position(args, named)
         if stream is not None and not isinstance(stream, int):
@@ -173,6 +193,8 @@ class Kernel:
             result = self._quick(args, out, stream)
             if result is not NotImplemented:
                 return result
+        if _torch.is_traced():
+            return _torch.call(self, args, out, stream, {})
         return self._run(args, out, stream, {}, self._launch)
 
     def variant(self, *args: Any, out: Any = None, **named: Any) -> str | None:
@@ -274,7 +296,10 @@ class Kernel:
     def _launch(self, plan: Plan, values: list[Any], stream: int | None) -> None:
         ordinal = plan.ordinal
         if ordinal == HOST:
-            return self._launch_copies(plan, values) if self._gpus else self._interpret(plan, values)
+            if self._gpus:
+                return self._launch_copies(plan, values)
+            _gpu.warn_once(self.name, self._why_interpreted)
+            return self._interpret(plan, values)
         if stream is None:
             first = values[self._signature.first]
             stream = _gpu.current_stream(first.library, first.keep, ordinal)
@@ -315,13 +340,15 @@ class Kernel:
             lib.tcc_device_close(device)
 
     def _interpret(self, plan: Plan, values: list[Any], options: Any = None) -> None:
-        scalars = [c.c_double(v) if isinstance(v, float) else None for v in values]
-        addresses = [c.addressof(s) if s is not None else v.address for s, v in zip(scalars, values)]
-        pointers = (c.c_void_p * len(addresses))(*addresses)
         module = self._module(_lib.TIR)
+        arguments = [c.c_double(v) if isinstance(v, float) else v for v in values]
         with self._lock:  # of the module's context
-            module.listener.check(lib.tcc_interpret_elements(module.context, module.handle, self.name.encode(),
-                                                             plan.extents, pointers, options))
+            try:
+                module.interpret(self.name, plan.extents, arguments, options)
+            except BaseException as error:
+                if not isinstance(error, LibraryError):
+                    del self._modules[_lib.TIR]  # it was interrupted, and may still run
+                raise
 
     # ---- measuring -------------------------------------------------------------------------
 
@@ -418,7 +445,7 @@ class Kernel:
     def _with(self, schedule: str) -> Kernel:
         """The kernel with a schedule appended to its source."""
         return Kernel(self._source + b"\n" + schedule.encode(), self._file, self.name, self._defines, self._asked_target,
-                      self._tiles, False, self._policy)
+                      self._tiles, self._on, self._policy)
 
     # ---- as an operator of torch -----------------------------------------------------------
 
@@ -436,8 +463,6 @@ class Kernel:
         It takes the parameters by position, and returns what a call returns; it is declared to write to ``inout``
         parameters. It has no derivative; ``register_autograd`` of the result supplies one.
         """
-        from . import _torch
-
         return _torch.operator(self, name)
 
     # ---- as other objects ------------------------------------------------------------------
@@ -471,17 +496,34 @@ class Kernel:
         return f"<tcc.Kernel {self} for {self.target}>"
 
 
+def on_environment() -> On | None:
+    """What the environment says about where kernels run."""
+    on: Any = os.environ.get("TCC_ON") or None
+    if on and on not in _ON:
+        raise ArgumentError(f"TCC_ON is '{on}', expected gpu or interp")
+    return on  # type: ignore[no-any-return]
+
+
+def _is_path(source: str) -> bool:
+    """Whether a text is the path of a program, and not one itself."""
+    return not set("{\n") & set(source) and (source.endswith((".tile", ".tir")) or os.path.isfile(source))
+
+
 def jit(source: str | os.PathLike[str], *, kernel: str | None = None, defines: Mapping[str, int] | None = None,
-        target: str | None = None, tiles: int = 0, interpret: bool = False, specialize: When = "never",
-        assemble: When = "never") -> Kernel:
+        target: str | None = None, tiles: int = 0, on: On | None = None, interpret: bool = False,
+        specialize: When = "never", assemble: When = "never") -> Kernel:
     """Compiles a kernel: a function of arrays.
 
     source     the text of a program, or the path of a file as a ``pathlib.Path``
     kernel     the name of its kernel; None: the only one
     defines    numbers for dimensions and constants, like ``-D`` on the command line
-    target     "sm_90a", "gfx1100", …; None: that of the GPU, or sm_90a without one
+    target     "sm_90a", "gfx1100", …; "native": that of the GPU, which there must be; None: that of the GPU, or sm_90a
+               without one
     tiles      the maximum number of tiles to compile, from which a launch chooses; 0: all
-    interpret  compute on the CPU, with a model of the GPU that detects races, even if there is a GPU
+    on         "gpu": fail where there is no GPU for it; "interp": compute on the CPU, with a model of the GPU that
+               detects races, even if there is a GPU; None: what the environment variable TCC_ON says, else on a GPU if
+               there is one for it, with a warning at the first call if there is not
+    interpret  the same as on="interp"
     specialize when to compile kernels for extents that the tiles do not serve well: "never", "at once", when a call
                first has them, or in the "background", while calls proceed without
     assemble   when to make machine code for later processes, if ptxas is found
@@ -501,10 +543,22 @@ def jit(source: str | os.PathLike[str], *, kernel: str | None = None, defines: M
         with open(file, "rb") as f:
             text = f.read()
     elif isinstance(source, str):
+        if _is_path(source):
+            raise ArgumentError(f"source is the text of a program, and '{source}' is a path: pass pathlib.Path('{source}')")
         text = source.encode()
     else:
         raise TypeError(f"source is the text of a program or a pathlib.Path, and got {type(source).__name__}")
+    if not isinstance(tiles, int) or not 0 <= tiles < 2**32:
+        raise ArgumentError(f"tiles= is {tiles!r}, expected a whole number, at least 0")
+    for name, number in (defines or {}).items():
+        if not isinstance(number, int) or not -(2**63) <= number < 2**63:
+            raise ArgumentError(f"defines= has {number!r} for '{name}', expected a whole number of 64 bits")
+    if on not in (None, *_ON):
+        raise ArgumentError(f"on= is {on!r}, expected 'gpu' or 'interp'")
+    if interpret and on == "gpu":
+        raise ArgumentError("interpret=True and on='gpu' contradict each other")
     for when in (specialize, assemble):
         if when not in _gpu.WHEN:
             raise ArgumentError(f"'{when}' is none of " + ", ".join(f"'{w}'" for w in _gpu.WHEN))
-    return Kernel(text, file, kernel, dict(defines or {}), target, tiles, interpret, (specialize, assemble))
+    return Kernel(text, file, kernel, dict(defines or {}), target, tiles,
+                  "interp" if interpret else on, (specialize, assemble))

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import ctypes as c
 import os
+import sys
 import threading
+from typing import Any, Callable
 
 from ._errors import CompileError, Diagnostic, LibraryError
+from ._signals import interruptible
 
 INTERFACE = "0.1"  # the version of the symbols: docs/embedding.md
 
@@ -113,6 +116,7 @@ _FUNCTIONS = {
     "tcc_context_create": (_handle, []),
     "tcc_context_destroy": (None, [_handle]),
     "tcc_context_on_diagnostic": (None, [_handle, DIAGNOSTIC_FN, c.c_void_p]),
+    "tcc_context_interrupt": (None, [_handle]),
     "tcc_target_name": (c.c_char_p, [c.c_size_t]),
     "tcc_compile_with": ("status", [_handle, c.c_char_p, c.c_size_t, c.POINTER(CompileOptions), _out]),
     "tcc_module_destroy": (None, [_handle]),
@@ -195,15 +199,25 @@ class Listener(threading.local):
         self.heard.append(Diagnostic(_SEVERITIES[d.severity], text_of(d.file), d.line, d.column,
                                      text_of(d.message), text_of(d.text)))
 
+    def take(self) -> list[Diagnostic]:
+        """What this thread's calls said."""
+        heard, self.heard = self.heard, []
+        return heard
+
+    def run(self, interrupt: Callable[[], object], function: Callable[..., int], *args: Any) -> None:
+        """Raises the error that a call returns, if any. Signals are handled while it runs: ``interruptible``."""
+        status, self.heard = interruptible(lambda: (function(*args), self.take()), interrupt)
+        self.check(status)
+
     def check(self, status: int) -> None:
         """Raises the error that a call on this thread returned, if any."""
-        heard, self.heard = tuple(self.heard), []
+        heard = self.take()
         if status:
             name = text_of(lib.tcc_status_name(status))
             kind = CompileError if status in _BAD_PROGRAM else LibraryError
             raise kind(name, tuple(d for d in heard if d.severity != "warning"))
-        if heard:
-            _warn(heard)
+        for d in heard:
+            warn(d.text.rstrip("\n"))
 
 
 def text_of(text: bytes) -> str:
@@ -211,11 +225,14 @@ def text_of(text: bytes) -> str:
     return text.decode("utf-8", "replace")
 
 
-def _warn(heard: tuple[Diagnostic, ...]) -> None:
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warns at the line that called this package."""
     import warnings
 
-    for d in heard:
-        warnings.warn(d.text.rstrip("\n"), stacklevel=4)
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__package__") == __package__:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def compile_options(target: str | None, file: str | None, kernel: str | None, defines: dict[str, int], tiles: int,
@@ -238,7 +255,25 @@ class Module:
         if not self.context:
             raise MemoryError
         lib.tcc_context_on_diagnostic(self.context, self.callback, None)
-        self.listener.check(lib.tcc_compile_with(self.context, source, len(source), options, self.handle))
+        self.listener.run(self.interrupt, self._compile, source, options)
+
+    def _compile(self, source: bytes, options: CompileOptions) -> int:
+        status: int = lib.tcc_compile_with(self.context, source, len(source), options, self.handle)
+        return status
+
+    def interrupt(self) -> None:
+        """Makes a call that runs on it, and every later one, fail soon."""
+        lib.tcc_context_interrupt(self.context)
+
+    def interpret(self, kernel: str, extents: bytes, arguments: list[Any], options: Any) -> None:
+        """Runs a kernel on the CPU. Arguments are scalars of C, and views, which live as long as it runs."""
+        pointers = (c.c_void_p * len(arguments))(
+            *(c.addressof(a) if isinstance(a, c.c_double) else a.address for a in arguments))
+        self.listener.run(self.interrupt, self._interpret, kernel.encode(), extents, pointers, options, arguments)
+
+    def _interpret(self, kernel: bytes, extents: bytes, pointers: Any, options: Any, _: object) -> int:
+        status: int = lib.tcc_interpret_elements(self.context, self.handle, kernel, extents, pointers, options)
+        return status
 
     def __del__(self) -> None:
         lib.tcc_module_destroy(self.handle)

@@ -97,6 +97,7 @@ class Signature:
         # Arguments as C takes them: an address, or a double.
         self._pack = struct.Struct("".join("d" if s else "Q" for s in self.scalars)).pack
         self._plans: dict[Any, Plan] = {}
+        self._text = str(self)  # torch.compile cannot trace the making of it
 
     def __str__(self) -> str:
         return (f"{self.name}({', '.join(('inout ' if a.role == 'inout' else '') + str(a) for a in self.inputs)}) -> "
@@ -108,17 +109,18 @@ class Signature:
         """The arguments in the order of the signature."""
         names = [a.name for a in self.inputs]
         if len(args) > len(names):
-            raise ArgumentError(f"{self.name} takes {len(names)} arguments, and {len(args)} were given: {self}")
+            raise ArgumentError(f"{self.name} takes {len(names)} arguments, and {len(args)} were given: {self._text}")
         given = dict(zip(names, args))
         for name, value in named.items():
             if name not in names:
-                raise ArgumentError(f"{self.name} has no parameter '{name}': {self}")
+                raise ArgumentError(f"{self.name} has no parameter '{name}': {self._text}")
             if name in given:
                 raise ArgumentError(f"{self.name} was given '{name}' twice")
             given[name] = value
         missing = [name for name in names if name not in given]
         if missing:
-            raise ArgumentError(f"{self.name} lacks " + ", ".join(f"'{m}'" for m in missing) + f": {self}")
+            lacking = "', '".join(missing)
+            raise ArgumentError(f"{self.name} lacks '{lacking}': {self._text}")
         return tuple(given[name] for name in names)
 
     def _read(self, given: tuple[Any, ...]) -> list[Any]:
@@ -136,7 +138,7 @@ class Signature:
                                 f"{type(x).__name__}") from None
         return values
 
-    def _outputs_of(self, out: Any) -> tuple[Any, ...]:
+    def outputs_of(self, out: Any) -> tuple[Any, ...]:
         """out= as a tuple with an array for each output."""
         if isinstance(out, dict):
             unknown = [name for name in out if name not in {a.name for a in self.outputs}]
@@ -223,7 +225,7 @@ class Signature:
         """Checks the arguments: returns their plan, and their views or numbers."""
         if named or len(args) != len(self.inputs):
             args = self.by_position(args, named)
-        values = self._read(args if out is None else (*args, *self._outputs_of(out)))
+        values = self._read(args if out is None else (*args, *self.outputs_of(out)))
         kinds = tuple(v.kind for v in values if isinstance(v, View))
         plan = self._plans.get(kinds) or self._make_plan(values, kinds)
         self._check_written(plan, values)

@@ -164,6 +164,11 @@ class Arrays(unittest.TestCase):
     def test_is_for_the_gpu(self):
         self.assertEqual(self.product.target, "sm_90a")
         self.assertEqual(tcc.jit(PRODUCT, target="sm_80", tiles=1).target, "sm_80")
+        self.assertEqual(tcc.jit(PRODUCT, tiles=1, on="gpu").target, "sm_90a")
+        for on in None, "gpu", "interp":
+            native = tcc.jit(PRODUCT, tiles=1, target="native", on=on)
+            self.assertEqual(native.target, "sm_90a")
+            np.testing.assert_array_equal(native(self.a, self.b), self.expected)
 
     def test_arrays_of_the_host_go_there_and_back(self):
         alive = fake.alive()
@@ -345,7 +350,7 @@ class Arrays(unittest.TestCase):
         with self.assertRaisesRegex(ZeroDivisionError, "division by zero"):
             self.product.bench(self.a, self.b, against=lambda: 1 / 0)
         interpreted = tcc.jit(PRODUCT, tiles=1, interpret=True)
-        with self.assertRaisesRegex(tcc.Error, "bench needs a GPU that runs sm_90a: timings on the interpreter are meaningless"):
+        with self.assertRaisesRegex(tcc.Error, "bench needs a GPU that runs sm_90a, and the kernel was asked to be interpreted"):
             interpreted.bench(self.a, self.b)
         fake.make_fail(b"cuLaunchKernel", 700)
         with self.assertRaisesRegex(tcc.LibraryError, "cuLaunchKernel: an illegal memory access"):
@@ -392,6 +397,11 @@ class Arrays(unittest.TestCase):
         interpreted = tcc.jit(PRODUCT, tiles=1, interpret=True)
         np.testing.assert_array_equal(interpreted(self.a, self.b), self.expected)
         self.assertEqual(len(launches()), 0)
+        with self.assertRaisesRegex(tcc.Error, "fake_product must run on a GPU.* GPU 0, sm_90a, does not run gfx1100"):
+            tcc.jit(PRODUCT, kernel="fake_product", target="gfx1100", tiles=1, on="gpu")
+        tcc._gpu._told.clear()
+        with self.assertWarnsRegex(RuntimeWarning, "interpreter, which is slow: GPU 0, sm_90a, does not run gfx1100"):
+            amd(self.a, self.b)
         with self.assertRaisesRegex(tcc.ArgumentError, "is not for GPU 0: it is interpreted, for gfx1100"):
             amd(OnGPU(self.a), OnGPU(self.b), out=OnGPU(self.c))
 

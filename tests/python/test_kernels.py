@@ -14,6 +14,7 @@ import threading
 import types
 import unittest
 import unittest.mock
+import warnings
 
 import numpy as np
 
@@ -106,6 +107,40 @@ class Layer(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, f"a pathlib.Path, and got {type(source).__name__}"):
                 tcc.jit(source)
 
+    def test_paths_as_text_are_told(self):
+        with tempfile.NamedTemporaryFile(suffix=".txt") as there:
+            for path in "layer.tile", "no/such/layer.tir", there.name:
+                with self.assertRaises(tcc.ArgumentError) as caught:
+                    tcc.jit(path)
+                self.assertEqual(str(caught.exception), f"source is the text of a program, and '{path}' is a path: pass "
+                                                        f"pathlib.Path('{path}')")
+        with self.assertRaises(FileNotFoundError):
+            tcc.jit(pathlib.Path("layer.tile"))
+
+    def test_options_are_checked(self):
+        for tiles in -1, 2**32, 1.5, "1", None:
+            with self.assertRaises(tcc.ArgumentError) as caught:
+                tcc.jit(LAYER, tiles=tiles)
+            self.assertEqual(str(caught.exception), f"tiles= is {tiles!r}, expected a whole number, at least 0")
+        for number in 2**63, -2**63 - 1, 4.5, "4":
+            with self.assertRaises(tcc.ArgumentError) as caught:
+                tcc.jit(LAYER, defines={"N": number})
+            self.assertEqual(str(caught.exception), f"defines= has {number!r} for 'N', expected a whole number of 64 bits")
+        with self.assertRaisesRegex(tcc.Error, "^target='native' is the GPU's, and there is no GPU: libcuda.so.1: "):
+            tcc.jit(LAYER, target="native")
+
+    def test_warnings_are_at_the_line_that_caused_them(self):
+        source = ("kernel copy(A: f32[M, N]) -> (B: f32[M, N]) { B[m, n] = A[m, n]; }\n"
+                  "schedule copy for sm_90a { stages 4; }")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            line = inspect.currentframe().f_lineno + 1
+            copy = tcc.jit(source, target="sm_90a", on="interp")
+            copy.ptx
+            copy.ir("tile")
+        self.assertEqual([(w.filename, w.lineno - line) for w in caught], [(__file__, i) for i in range(3)])
+        self.assertIn("has no effect", str(caught[0].message))
+
     def test_strides_are_checked(self):
         a, b, bias, alpha = self.arguments
         at = np.ascontiguousarray(a.T).T
@@ -117,7 +152,7 @@ class Layer(unittest.TestCase):
     def test_operators_require_a_new_torch(self):
         old = types.SimpleNamespace(library=types.SimpleNamespace(), __version__="1.13.1")
         with unittest.mock.patch.dict(sys.modules, torch=old):
-            with self.assertRaisesRegex(RuntimeError, "require torch 2.4 or later, and this is 1.13.1"):
+            with self.assertRaisesRegex(tcc.Error, "require torch 2.4 or later, and this is 1.13.1: install a later one"):
                 self.layer.torch_op()
 
     def test_f64(self):

@@ -95,6 +95,65 @@ class Tensors(unittest.TestCase):
         torch.testing.assert_close(u, before + a)
         torch.library.opcheck(op, (a, u))
 
+    def test_calls_are_traced(self):
+        a, b, bias, _ = self.arguments
+        layer, update = tcc.jit(LAYER, tiles=1), tcc.jit(UPDATE)
+
+        def plain(a, b, bias):
+            return torch.relu(layer(a * 1, b, bias, 0.5)) + 1
+
+        def named(a, b, bias):
+            return torch.relu(layer(a, bias=bias, alpha=0.5, B=b)) + 1
+
+        def into(a, b, bias):
+            out = torch.empty(a.shape[0], 7)
+            assert layer(a, b, bias, 0.5, out=out) is out
+            return torch.relu(out) + 1
+
+        def into_named(a, b, bias):
+            out = torch.empty(a.shape[0], 7)
+            layer(a, b, bias, 0.5, out={"C": out})
+            return torch.relu(out) + 1
+
+        for call in plain, named, into, into_named:
+            model = torch.compile(call, backend="aot_eager", fullgraph=True, dynamic=True)
+            for rows in 5, 3:
+                torch.testing.assert_close(model(a[:rows], b, bias), torch.relu(self.expected[:rows]) + 1)
+
+        @torch.compile(backend="aot_eager", fullgraph=True)
+        def writes(x, u):
+            u = u + 1
+            first, second = update(x, u)
+            return first, second, u
+
+        x, u = numbers(3, 4), numbers(3, 4)
+        for got, expected in zip(writes(x, u), (x.half(), (u + 1).T, u + 1 + x)):
+            torch.testing.assert_close(got, expected)
+
+    def test_calls_are_exported(self):
+        layer = self.layer
+
+        class Model(torch.nn.Module):
+            def forward(self, a, b, bias):
+                return layer(a, b, bias, 0.5) + 1
+
+        for strict in True, False:
+            model = torch.export.export(Model(), self.arguments[:3], strict=strict).module()
+            torch.testing.assert_close(model(*self.arguments[:3]), self.expected + 1)
+
+    def test_calls_that_cannot_be_traced_name_the_remedy(self):
+        a, b, bias, _ = self.arguments
+        for call, message in ((lambda: self.layer(a, b, bias.requires_grad_(), 0.5), "'bias' requires a gradient, .*no_grad"),
+                              (lambda: self.layer(a, b, bias, 0.5, stream=3), "stream= cannot be traced: .*cuda.stream"),
+                              (lambda: self.layer(a, b), "layer lacks 'bias', 'alpha': layer"),
+                              (lambda: self.layer(a, b, bias, x=0.5), "layer has no parameter 'x': layer")):
+            with self.assertRaisesRegex(Exception, f"(?s){message}"):
+                torch.compile(call, backend="aot_eager", fullgraph=True)()
+            bias.requires_grad_(False)
+        for x, message in (a.float(), "'A' has dtype float32, expected bfloat16"), (a[:, :9].clone(), "dimension 0 of 'B'"):
+            with self.assertRaisesRegex(tcc.ArgumentError, message):
+                torch.compile(lambda x: self.layer(x, b, bias, 0.5), backend="aot_eager", fullgraph=True)(x)
+
     def test_is_traced(self):
         op = self.layer.torch_op()
 

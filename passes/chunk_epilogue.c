@@ -236,10 +236,12 @@ static bool collect(tcc_chunks *e, tcc_op *first, tcc_arena *scratch)
             if (v->type->kind != TCC_KIND_tile || tcc_map_get(&e->by_value, v) || tcc_chunks_constant(v))
                 continue;
             size_t c = tcc_chunks_carried(e, v);
-            if (c == TCC_CHUNK_CARRIED || !fits(e, v->type, 1))
+            if (!fits(e, v->type, 1))
                 return false;
-            e->carried[c] = e->turned[c] = v;
-            e->n_carried += c == e->n_carried;
+            if (c < e->carried.len)
+                continue;
+            TCC_PUSH(scratch, &e->carried, v);
+            TCC_PUSH(scratch, &e->turned, v);
         }
     }
     return true;
@@ -309,7 +311,7 @@ static bool have_index(const tcc_chunks *e, int dim)
 
 static bool can_loop(const tcc_chunks *e)
 {
-    return e->n_columns > 1 && e->n_carried && have_index(e, 1);
+    return e->n_columns > 1 && e->carried.len && have_index(e, 1);
 }
 
 static bool can_nest(const tcc_chunks *e)

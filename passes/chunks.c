@@ -17,7 +17,7 @@ const tcc_type *tcc_chunks_type(const tcc_chunks *e, const tcc_type *tile, int64
 size_t tcc_chunks_carried(const tcc_chunks *e, const tcc_value *v)
 {
     size_t i = 0;
-    while (i < e->n_carried && e->carried[i] != v)
+    while (i < e->carried.len && e->carried.data[i] != v)
         i++;
     return i;
 }
@@ -58,7 +58,7 @@ static tcc_value *value_of(tcc_chunks *e, tcc_value *v)
         op->attrs = v->def->attrs;
         return &op->results[0];
     }
-    return sliced(e, type, e->turned[tcc_chunks_carried(e, v)], v->type->dims[0].size == 1 ? 0 : e->block * e->rows,
+    return sliced(e, type, e->turned.data[tcc_chunks_carried(e, v)], v->type->dims[0].size == 1 ? 0 : e->block * e->rows,
                   v->type->dims[1].size == 1 ? 0 : e->column * e->cols);
 }
 
@@ -280,42 +280,43 @@ void tcc_chunks_groups(tcc_chunks *e, int64_t group)
 
 void tcc_chunks_loop(tcc_chunks *e, int dim, bool nested)
 {
-    tcc_value *operands[3 + TCC_CHUNK_CARRIED] = {tcc_build_i32(&e->b, 0)};
-    const tcc_type *types[TCC_CHUNK_CARRIED];
+    size_t n = e->turned.len;
+    tcc_value **operands = TCC_NEW_ARRAY(e->ir->arena, tcc_value *, 3 + n);
+    const tcc_type **types = TCC_NEW_ARRAY(e->ir->arena, const tcc_type *, n);
     int64_t step[2] = {0, 0};
     step[dim] = dim ? e->cols : e->rows;
+    operands[0] = tcc_build_i32(&e->b, 0);
     operands[1] = tcc_build_i32(&e->b, dim ? e->end - e->begin : e->n_blocks);
     operands[2] = tcc_build_i32(&e->b, 1);
-    for (size_t i = 0; i < e->n_carried; i++) {
-        operands[3 + i] = e->turned[i];
-        types[i] = e->turned[i]->type;
+    for (size_t i = 0; i < n; i++) {
+        operands[3 + i] = e->turned.data[i];
+        types[i] = e->turned.data[i]->type;
     }
-    tcc_op *loop =
-        tcc_op_create(&e->b, TCC_OP_scf_for, 3 + e->n_carried, operands, e->n_carried, types);
+    tcc_op *loop = tcc_op_create(&e->b, TCC_OP_scf_for, 3 + n, operands, n, types);
     tcc_attr_set_int(e->ir, &loop->attrs, "at_least_once", 1);
     tcc_builder outer = e->b;
     e->b = tcc_builder_at_end(loop->regions[0]);
     e->b.loc = outer.loc;
     tcc_value *i =
         tcc_block_add_arg(loop->regions[0], tcc_type_scalar(e->ir, TCC_i32), "chunk");
-    for (size_t c = 0; c < e->n_carried; c++)
-        e->turned[c] = tcc_block_add_arg(loop->regions[0], types[c], "acc");
+    for (size_t c = 0; c < n; c++)
+        e->turned.data[c] = tcc_block_add_arg(loop->regions[0], types[c], "acc");
     e->first[dim] = tcc_arith_mul(&e->b, i, step[dim]);
     if (nested)
         tcc_chunks_loop(e, 0, false);
     else
         for (int64_t b = 0; b < (dim ? e->n_blocks : 1); b++)
             walk_whole(e, 0, b);
-    for (size_t c = 0; c < e->n_carried; c++) {
+    for (size_t c = 0; c < n; c++) {
         bool turns = types[c]->dims[dim].size != 1;
-        operands[c] = turns ? TCC_EMIT(&e->b, tile_rotate, types[c], e->turned[c]) : e->turned[c];
+        operands[c] = turns ? TCC_EMIT(&e->b, tile_rotate, types[c], e->turned.data[c]) : e->turned.data[c];
         if (turns)
             tcc_attr_set_ints(e->ir, &operands[c]->def->attrs, "by", 2, step);
     }
-    tcc_op_create(&e->b, TCC_OP_scf_yield, e->n_carried, operands, 0, NULL);
+    tcc_op_create(&e->b, TCC_OP_scf_yield, n, operands, 0, NULL);
     e->b = outer;
-    for (size_t c = 0; c < e->n_carried; c++)
-        e->turned[c] = &loop->results[c];
+    for (size_t c = 0; c < n; c++)
+        e->turned.data[c] = &loop->results[c];
     for (size_t x = 0; x < e->n_items; x++) /* those were of its body */
         memset(e->items[x].value, 0, sizeof e->items[x].value);
     e->first[dim] = NULL;

@@ -14,7 +14,6 @@
 enum {
     TCC_CHUNK_COLUMNS = 32,
     TCC_CHUNK_BLOCKS = 16, /* of rows */
-    TCC_CHUNK_CARRIED = 8,
     TCC_CHUNK_STRIPS = TCC_KEY_strips_max
 };
 
@@ -41,9 +40,8 @@ typedef struct tcc_chunks {
     bool by_block;     /* the smallest chunk there is, one after the other */
     int64_t of_thread; /* elements of a chunk */
     int64_t ahead;     /* columns of chunks by which loads of tiles run ahead */
-    tcc_value *carried[TCC_CHUNK_CARRIED]; /* tiles from before, and in a loop what is carried of them */
-    tcc_value *turned[TCC_CHUNK_CARRIED];
-    size_t n_carried;
+    TCC_VEC(tcc_value *) carried; /* tiles from before */
+    TCC_VEC(tcc_value *) turned;  /* and what a loop carries of each */
     tcc_builder b;
     int64_t column, block; /* the current chunk; in a loop column is 0 */
     tcc_value *first[2];   /* row, and column in the strip, of the chunk where they are not constants; else NULL */
@@ -67,7 +65,7 @@ void tcc_chunks_groups(tcc_chunks *e, int64_t group);
 /* The body of a loop over columns or rows, in which the current chunk is the first. */
 void tcc_chunks_loop(tcc_chunks *e, int dim, bool nested);
 
-/* The number of a value among those from before; n_carried: it is not there. */
+/* The number of a value among those from before; as many as there are: it is not there. */
 size_t tcc_chunks_carried(const tcc_chunks *e, const tcc_value *v);
 /* The type of so many columns of chunks of a tile; NULL: it cannot be divided so. */
 const tcc_type *tcc_chunks_type(const tcc_chunks *e, const tcc_type *tile, int64_t columns);

@@ -254,14 +254,11 @@ void tcc_nvvm_mma(tcc_nvvm_lowering *l, tcc_op *op)
  * registers of A: nothing reads the former before, nor takes the place of the latter. */
 void tcc_nvvm_mma_wait(tcc_nvvm_lowering *l, tcc_op *op)
 {
-    const int64_t most = 7; /* that wgmma.wait_group takes */
+    const int64_t most = 7; /* that a wait may leave pending: further ones are waited for as well */
     tcc_lowering *low = &l->low;
     const tcc_value *c = TCC_VIEW(async_mma_wait, op)->c;
     int64_t pending = tcc_attr_int(&op->attrs, "pending", 0);
-    if (pending > most) {
-        TCC_LOW_REFUSE(low, op, "async.mma_wait for more than %lld MMAs", (long long)most);
-        return;
-    }
+    pending = pending < most ? pending : most;
     tcc_value *acc = tcc_low_parts(low, c)->values[0];
     TCC_VEC(tcc_value *) passed = {0};
     size_t n = l->started.len, left = n < (size_t)pending ? n : (size_t)pending;

@@ -325,6 +325,54 @@ static tcc_instr instr_of(const tcc_choice *ch)
     return (tcc_instr)tcc_schedule_key_of(ch->f, TCC_KEY_instr, otherwise);
 }
 
+/* Whether nothing is said of how to compute a product. */
+static bool is_open(const tcc_choice *ch)
+{
+    bool open = true;
+    for (int i = 0; i < TCC_KEY_COUNT; i++)
+        open &= !tcc_choice_given(ch, tcc_schedule_keys[i].name);
+    return open;
+}
+
+/* Has threads compute an element each; false if they cannot. */
+static bool become_naive(const tcc_choice *ch)
+{
+    tcc_pointwise space;
+    tcc_schedule_key_set(ch->f, TCC_KEY_instr, TCC_INSTR_NAIVE);
+    if (!tcc_pointwise_find(ch->f, &space)) {
+        tcc_attr_remove(&ch->f->attrs, tcc_schedule_keys[TCC_KEY_instr].name);
+        return false;
+    }
+    if (tcc_target_of(ch->f->ir)->plain)
+        tcc_attr_set_str(ch->f->ir, &ch->f->attrs, "target", tcc_target_of(ch->f->ir)->plain);
+    return true;
+}
+
+static tcc_status choose_tile(tcc_choice *ch, const tcc_family_passes *passes)
+{
+    tcc_status status = tcc_choose_raster(ch, GROUP);
+    return status ? status : passes->choose(ch);
+}
+
+/* If no tile of its operands and results fits the target, threads compute an element each: *naive. What was given is
+ * refused instead. */
+static tcc_status choose_what_fits(tcc_choice *ch, const tcc_family_passes *passes, bool *naive)
+{
+    tcc_choice trial = *ch;
+    tcc_pass_ctx ctx = *ch->ctx;
+    tcc_diag silent = {0};
+    ctx.diag = &silent;
+    trial.ctx = &ctx;
+    if (!is_open(ch) || !choose_tile(&trial, passes) || !become_naive(ch))
+        return choose_tile(ch, passes);
+    *naive = true;
+    tcc_warn(ch->ctx->diag, ch->f->loc,
+             "no tile of the operands and results of '%s' fits the registers and the shared memory of %s: each thread "
+             "computes an element by itself, which is slow; several kernels are faster",
+             ch->f->name, ch->target->name);
+    return TCC_OK;
+}
+
 tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_choice ch = {.ctx = ctx, .f = f, .target = tcc_func_target(f)};
@@ -353,7 +401,9 @@ tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     status = generic ? TCC_OK : choose_order(&ch);
     if (status)
         return status;
-    if (generic) {
+    bool naive = first && f != first && tcc_contraction_is_naive(first) && become_naive(&ch);
+    if (naive) { /* as the first one */
+    } else if (generic) {
         ch.s.group = GROUP;
         passes->choose_generic(&ch);
     } else if (!aligned && first && f != first && !is_another_tile(f)) { /* as the first one, if that fits */
@@ -363,11 +413,12 @@ tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         if (ch.s.split == 1 && ch.s.epilogue == TCC_STORING_TMA) /* parts are aligned */
             ch.s.epilogue = TCC_STORING_WORDS;
     } else {
-        status = tcc_choose_raster(&ch, GROUP);
-        status = status ? status : passes->choose(&ch);
+        status = choose_what_fits(&ch, passes, &naive);
         if (status)
             return status;
     }
+    if (naive)
+        return tcc_choose_schedule(ctx, f, changed);
     if (!generic && (f == first || tcc_attr_find(&f->attrs, "before")))
         tcc_tile_menu_offer(&ch);
     if (ch.epilogue) {

@@ -337,10 +337,11 @@ tcc_status tcc_rdna_choose(tcc_choice *ch)
 }
 
 /* Element-wise copies hide their latency behind other workgroups: the tile and its one stage are
- * small enough for many on a WGP. */
+ * small enough for many on a WGP, and smaller where there are many sums. */
 void tcc_rdna_choose_generic(tcc_choice *ch)
 {
     tcc_rdna_product p;
+    tcc_rdna_waves w;
     int64_t wave = tcc_schedule_key_of(ch->f, TCC_KEY_wave, 32);
     tcc_schedule *s = &ch->s;
     s->m = s->n = GENERIC_TILE;
@@ -349,6 +350,12 @@ void tcc_rdna_choose_generic(tcc_choice *ch)
     s->waves = GENERIC_WAVES;
     s->wave = wave;
     s->split = 1;
-    if (find_product(ch, &p))
-        s->k = tcc_rdna_depth(&p, wave);
+    if (!find_product(ch, &p))
+        return;
+    s->k = tcc_rdna_depth(&p, wave);
+    for (tcc_schedule smaller = *s; !fits(s, &p, &w) && smaller.m * smaller.n > STEP * STEP; *s = smaller) {
+        *(smaller.m > smaller.n ? &smaller.m : &smaller.n) /= 2;
+        while (smaller.waves > 1 && !tcc_rdna_arrange(&smaller, &w))
+            smaller.waves /= 2;
+    }
 }

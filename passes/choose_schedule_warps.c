@@ -40,18 +40,20 @@ static int64_t register_limit(const tcc_schedule *s)
 }
 
 /* Registers for the addresses of loads and stores after the sums: of all matrices but one, and of rows. Sums in parts
- * are only followed by a matrix for each, whether it exists already or not. */
+ * are only followed by a matrix for each, whether it exists already or not. Of many ptxas computes most again for every
+ * block. */
 static int64_t registers_behind(const tcc_choice *ch, const tcc_schedule *s)
 {
-    enum { OF_MATRIX = 16, OF_ROW = 2 };
+    enum { OF_MATRIX = 16, OF_ROW = 2, KEPT = 4 * OF_MATRIX, AGAIN = 8 };
     int64_t n = -OF_MATRIX;
     if (s->split > 1)
-        return n + (int64_t)ch->c.n_sums * OF_MATRIX;
-    for (size_t i = 0; i < ch->f->body->n_args; i++) {
+        n += (int64_t)ch->c.n_sums * OF_MATRIX;
+    for (size_t i = 0; s->split <= 1 && i < ch->f->body->n_args; i++) {
         const tcc_value *arg = ch->f->body->args[i];
         if (arg->type->kind == TCC_KIND_tensor && !tcc_contraction_multiplies(&ch->c, arg))
             n += arg->type->rank > 1 ? OF_MATRIX : OF_ROW;
     }
+    n = n > KEPT ? KEPT + (n - KEPT) / AGAIN : n;
     return n > 0 ? n : 0;
 }
 
@@ -353,8 +355,8 @@ static tcc_status refuse_size(tcc_choice *ch)
         return TCC_CHOICE_REFUSE(ch, key,
                                  "tile %s %lld: need a multiple of %lld where an operand is computed, in blocks of %s",
                                  ch->c.k, (long long)s->k, (long long)depth_step(ch, s), names_of_blocks(ch));
-    /* What lanes hold of computed operands is at most that: the smallest tile is better than none. */
-    bool doubtful = s->instr == TCC_INSTR_FMA && !tcc_choice_given(ch, "tile") && !tcc_choice_given(ch, "warps");
+    /* ptxas may need fewer, and can spill: the smallest tile is better than none. */
+    bool doubtful = !tcc_choice_given(ch, "tile") && !tcc_choice_given(ch, "warps");
     if (registers(ch, s) > register_limit(s) && !doubtful)
         return TCC_CHOICE_REFUSE(ch, key,
                                  "a %lld x %lld x %lld tile needs about %lld registers a thread with %lld warp%s; the "
@@ -399,7 +401,8 @@ tcc_status tcc_warps_choose(tcc_choice *ch)
     return refuse_size(ch);
 }
 
-/* Copies element by element hide their latency behind other CTAs: the tile and its one stage are small. */
+/* Copies element by element hide their latency behind other CTAs: the tile and its one stage are small, and smaller
+ * where there are many sums. */
 void tcc_warps_choose_generic(tcc_choice *ch)
 {
     const tcc_mma_sync *mma = find_instruction(ch);
@@ -408,7 +411,16 @@ void tcc_warps_choose_generic(tcc_choice *ch)
     s->stages = 1;
     s->warps = GENERIC_WARPS;
     s->k = mma ? 2 * step_k(mma) : GENERIC_DEPTH;
-    if (mma && s->k < depth_step(ch, s))
-        s->k = depth_step(ch, s);
     s->split = 1;
+    if (!mma)
+        return;
+    s->k = s->k < depth_step(ch, s) ? depth_step(ch, s) : s->k;
+    for (tcc_schedule smaller = *s; registers(ch, s) > register_limit(s) || !stages_that_fit(ch, *s); *s = smaller) {
+        int64_t stand[2];
+        *(smaller.m > smaller.n ? &smaller.m : &smaller.n) /= 2;
+        while (smaller.warps > 1 && !tcc_warps_arrange(&smaller, stand))
+            smaller.warps /= 2;
+        if (!tcc_warps_arrange(&smaller, stand) || smaller.k % depth_step(ch, &smaller))
+            break;
+    }
 }

@@ -273,15 +273,6 @@ static void write_args(form *f, const tcc_pcode *code)
     write_array(f, code->registers, code->n_args * sizeof *code->registers);
 }
 
-/* Whether the two halves of a cluster's barrier stand together, which is asked of both (cluster.c). */
-static bool has_other_half(const tcc_op *op)
-{
-    const tcc_op *before = op->prev, *behind = op->next;
-    return op->code == TCC_OP_nvvm_cluster_arrive ? behind && behind->code == TCC_OP_nvvm_cluster_wait
-                                                  : before && before->code == TCC_OP_nvvm_cluster_arrive &&
-                                                        op->code == TCC_OP_nvvm_cluster_wait;
-}
-
 static void write_inst(form *f, const tcc_pinst *in)
 {
     if (in->op->n_results == 1 && in->results[0] < TCC_P_FIXED && f->is_number[in->results[0]]) {
@@ -297,7 +288,7 @@ static void write_inst(form *f, const tcc_pinst *in)
         write_int(f, in->op->code);
     else
         write_op(f, in->op, in);
-    write_int(f, has_other_half(in->op));
+    write_int(f, tcc_op_does(in->op->code, TCC_BY_CLUSTER) && tcc_p_is_split(in->op));
     for (unsigned i = 0; i < count_asked(in->op); i++)
         if (!is_written_as_bytes(in, i))
             write_slots(f, &in->operands[i], 1);

@@ -40,12 +40,26 @@ static bool are_released(const tcc_pstate *s, unsigned warp)
     return true;
 }
 
+bool tcc_p_is_split(const tcc_op *op)
+{
+    bool arrives = op->code == TCC_OP_nvvm_cluster_arrive;
+    const tcc_op *other = arrives ? op->next : op->prev;
+    return !other || other->code != (arrives ? TCC_OP_nvvm_cluster_wait : TCC_OP_nvvm_cluster_arrive);
+}
+
+/* Whether a warp has yet to wait for a phase that has ended: what the barrier knows is of that phase, so others do not
+ * arrive in the next before. */
+static bool is_left(const tcc_protocol *p, const tcc_pstate *s)
+{
+    bool left = true;
+    for (unsigned w = 0; w < p->n_warps; w++)
+        left &= !s->warps[w].arrived || s->warps[w].arrived > s->named[p->n_named - 1].phase;
+    return left;
+}
+
 /* It is the last of the named ones, of all warps. */
 tcc_presult tcc_p_nvvm_cluster_arrive(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
-    const tcc_op *next = in->op->next;
-    if (!next || next->code != TCC_OP_nvvm_cluster_wait)
-        return tcc_p_unsupported(p, in->op, "nvvm.cluster.arrive that is not directly followed by nvvm.cluster.wait");
     /* A relaxed arrival tells of mbarriers that were released, and of no access: where there was none, it is as any. */
     if (tcc_attr_int(&in->op->attrs, "relaxed", 0)) {
         if (!tcc_only_initialises_before(in->op))
@@ -56,16 +70,43 @@ tcc_presult tcc_p_nvvm_cluster_arrive(tcc_protocol *p, tcc_pstate *s, unsigned w
                                "nvvm.cluster.arrive {relaxed} with no fence.mbarrier_init since an mbarrier was "
                                "initialised");
     }
+    if (s->warps[warp].arrived)
+        return tcc_p_wrong(p, s, warp, in,
+                           "nvvm.cluster.arrive for the second time, with no nvvm.cluster.wait between");
+    if (!is_left(p, s))
+        return tcc_p_wait_for(s, warp, TCC_P_ANYTHING);
     int64_t threads = (int64_t)p->ctas * p->cta_warps * p->n_lanes;
-    return tcc_p_come_to(p, s, warp, in, p->n_named - 1, threads) ? TCC_P_NEXT : TCC_P_FAILED;
+    bool waits = !tcc_p_is_split(in->op);
+    return tcc_p_come_to(p, s, warp, in, p->n_named - 1, threads, waits) ? TCC_P_NEXT : TCC_P_FAILED;
 }
 
 tcc_presult tcc_p_nvvm_cluster_wait(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
-    const tcc_op *before = in->op->prev;
-    if (!before || before->code != TCC_OP_nvvm_cluster_arrive)
+    tcc_pwarp *w = &s->warps[warp];
+    unsigned id = p->n_named - 1, entity = tcc_p_named(p, id);
+    if (!tcc_p_is_split(in->op))
+        return tcc_p_leave_barrier(p, s, warp);
+    if (!w->arrived)
         return tcc_p_wrong(p, s, warp, in, "nvvm.cluster.wait with no nvvm.cluster.arrive before");
-    return tcc_p_leave_barrier(p, s, warp);
+    if (!tcc_p_converged(p, s, warp, in))
+        return TCC_P_FAILED;
+    if (s->named[id].phase < w->arrived)
+        return tcc_p_wait_for(s, warp, entity);
+    if (!tcc_p_learn(p, s, warp, in->op, entity))
+        return TCC_P_FAILED;
+    tcc_p_tick(p, s, warp);
+    w->arrived = 0;
+    return TCC_P_NEXT;
+}
+
+/* Whether nothing is done in other CTAs between a wait and the arrival in front of it. */
+static bool follows_its_arrival(const tcc_op *wait)
+{
+    const tcc_op *op = wait->prev;
+    while (op && op->code != TCC_OP_nvvm_cluster_arrive && !op->n_regions &&
+           (!tcc_op_does(op->code, TCC_CLUSTER) || tcc_op_info_get(op->code)->flags & TCC_PURE))
+        op = op->prev;
+    return op && op->code == TCC_OP_nvvm_cluster_arrive;
 }
 
 bool tcc_p_ends_together(const tcc_func *f)
@@ -74,7 +115,7 @@ bool tcc_p_ends_together(const tcc_func *f)
     while (wait && (wait->code == TCC_OP_nvvm_warp_sync || tcc_op_does(wait->code, TCC_HINT) ||
                     tcc_op_info_get(wait->code)->flags & TCC_PURE))
         wait = wait->prev;
-    return wait && wait->code == TCC_OP_nvvm_cluster_wait;
+    return wait && wait->code == TCC_OP_nvvm_cluster_wait && follows_its_arrival(wait);
 }
 
 /* ---- what reaches other CTAs ------------------------------------------------------------------- */

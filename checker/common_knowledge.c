@@ -33,7 +33,7 @@ static bool meet_behind(const tcc_pinst *in, const tcc_pinst *end)
     while (++in < end && !in->op->n_regions && !in->tensor && !tcc_op_does(in->op->code, TCC_P_FOLLOWED))
         ;
     return in < end && (in->op->code == TCC_OP_nvvm_warp_sync || in->op->code == TCC_OP_nvvm_barrier ||
-                        in->op->code == TCC_OP_nvvm_cluster_arrive);
+                        (in->op->code == TCC_OP_nvvm_cluster_arrive && !tcc_p_is_split(in->op)));
 }
 
 /* The lanes that do something more: often one that fills stages, in a branch with nothing behind it; or, if `unmet`,

@@ -224,6 +224,7 @@ tcc_status tcc_p_decode(tcc_protocol *p)
     p->ends_together = tcc_p_ends_together(p->f);
     for (size_t i = 0; i < d.sources.len; i++) {
         tcc_opcode code = d.sources.data[i].op->code;
+        p->splits |= tcc_op_does(code, TCC_BY_CLUSTER) && tcc_p_is_split(d.sources.data[i].op);
         met |= code == TCC_OP_nvvm_cluster_wait && !d.sources.data[i].op->block->parent;
         p->starts_apart |= (code == TCC_OP_nvvm_st_shared_cluster || code == TCC_OP_nvvm_st_async_word) && !met;
         if (code == TCC_OP_scf_for && d.sources.data[i].op->n_results > n_carried)

@@ -384,7 +384,7 @@ static tcc_status prove(tcc_protocol *p)
     tcc_p_compute_fixed(p);
     if (p->aside != TCC_P_NO_WARP)
         tcc_p_aside_find_lanes(p);
-    if (!p->all_ctas)
+    if (!p->all_ctas && !p->splits)
         tcc_p_symmetry_find(p);
     tcc_p_normal_create(p);
     tcc_p_sums_create(p);

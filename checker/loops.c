@@ -79,8 +79,8 @@ static bool are_counted(const tcc_protocol *p, const tcc_pinst *in, const tcc_pf
     return !in->waits || tcc_p_known_iterations(f) <= (p->counts_all ? MOST : TCC_P_KNOWN_ITERATIONS);
 }
 
-/* Where a loop begins, if that is a number or a constant, whichever is less: which one it is the loop in front has found
- * out. False when that must be chosen. */
+/* Where a loop begins, if that is a number or a constant, whichever is less: which one it is, the loop in front has
+ * found out. False when that must be chosen. */
 static bool find_first(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, tcc_pvalue *first)
 {
     enum { MOST = 64 };

@@ -2,8 +2,8 @@
  *
  * A number of iterations has a record of its own for each iteration of the loop around, and is forgotten when that is
  * past. Within a loop and outside of it a number that does not change may so turn out to be another one, which is more
- * than is needed for a proof. In such an execution nothing is wrong for certain. From iteration to iteration of one loop
- * it may be another one, too, as if it did change.
+ * than is needed for a proof. In such an execution nothing is wrong for certain. From iteration to iteration of one
+ * loop it may be another one, too, as if it did change.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/model.h"

@@ -39,6 +39,7 @@ struct tcc_protocol {
     unsigned spread; /* and from one's to the next one's: whole warpgroups; there is one: more than there are */
     bool reaches;             /* one writes another's shared memory, and no mbarrier there tells, */
     bool ends_together;       /* the last is a barrier of the cluster */
+    bool splits;              /* it arrives at the cluster's barrier and waits later */
     bool starts_apart;        /* or stores there with no cluster barrier in front */
     unsigned n_followed; /* warps; of a cluster of which one CTA is, its warps */
     unsigned n_warps, n_groups, max_barriers, n_named, n_actors, n_steps, n_entities, stride;
@@ -239,6 +240,8 @@ static inline int64_t tcc_p_window(const tcc_protocol *p, unsigned warp)
 bool tcc_p_is_own(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_pinst *in, int64_t byte);
 /* nvvm.mapa */
 tcc_pvalue tcc_p_mapped(const tcc_protocol *p, unsigned warp, const tcc_pvalue *address, const tcc_pvalue *rank);
+/* Whether an arrival at the cluster's barrier, or a wait for it, stands without the other. */
+bool tcc_p_is_split(const tcc_op *op);
 /* Whether no CTA ends before others have done what they do in its shared memory. */
 bool tcc_p_ends_together(const tcc_func *f);
 

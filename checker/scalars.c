@@ -97,8 +97,8 @@ static int compared_record(const tcc_protocol *p, const tcc_pstate *s, const tcc
     return is_bound ? f->record : -1;
 }
 
-/* The bound of the loop of f is more than `at` when the record's number is more than this. Of a loop of known iterations
- * that is how many it makes, of which the last goes on up to the bound. */
+/* The bound of the loop of f is more than `at` when the record's number is more than this. Of a loop of known
+ * iterations that is how many it makes, of which the last goes on up to the bound. */
 static int64_t least_for(const tcc_protocol *p, const tcc_pframe *f, const tcc_pvalue *bound, int64_t at)
 {
     if (bound->kind == TCC_P_SYMBOL)

@@ -79,6 +79,7 @@ typedef struct tcc_pwarp {
     uint32_t met_groups; /* of its threads' copies, up to which its lanes know of each other's */
     int32_t registers;
     int32_t waits_at; /* named barrier, -1 none */
+    uint32_t arrived; /* at the cluster's barrier, in phase arrived - 1, with no wait since; 0: it has not */
     bool open_group, open_bulk, any_fence, released;
     bool past; /* calm.c: it names mbarriers no more, and goes on when no other can */
     uint64_t mmas; /* what was issued since the last commit, as a hash */

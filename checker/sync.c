@@ -360,8 +360,26 @@ static void release_all(tcc_protocol *p, tcc_pstate *s, int id)
     p->met = true;
 }
 
+/* A warp that does not wait here comes after the others when it does: then it learns it (cluster.c). */
+static void come(tcc_protocol *p, tcc_pstate *s, unsigned warp, int64_t id, bool waits)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    unsigned entity = tcc_p_named(p, (unsigned)id);
+    if (!waits) {
+        tcc_p_tell(p, s, warp, w->mask, entity);
+        tcc_p_tick(p, s, warp);
+        w->arrived = s->named[id].phase + 1;
+        return;
+    }
+    if (!p->amd)
+        tcc_p_sync_lanes(p, s, warp);
+    tcc_p_join(p, s, entity, warp);
+    w->waits_at = (int32_t)id;
+    w->released = false;
+}
+
 bool tcc_p_come_to(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, int64_t id,
-                   int64_t threads)
+                   int64_t threads, bool waits)
 {
     if (!tcc_p_converged(p, s, warp, in))
         return false;
@@ -379,17 +397,13 @@ bool tcc_p_come_to(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pins
                            "%s %u may reach barrier %lld together with other %ss than here",
                            tcc_p_warp_word(p), warp, (long long)id, tcc_p_warp_word(p)),
                false;
-    if (!p->amd)
-        tcc_p_sync_lanes(p, s, warp);
-    tcc_p_join(p, s, tcc_p_named(p, (unsigned)id), warp);
+    come(p, s, warp, id, waits);
     b->threads = threads;
     b->arrived += p->n_lanes;
     if (p->symmetry && id == p->n_named - 1) {
         tcc_p_join_images(p, s, tcc_p_named(p, (unsigned)id), warp);
         b->arrived += (int64_t)(p->ctas - 1) * p->n_lanes;
     }
-    s->warps[warp].waits_at = (int32_t)id;
-    s->warps[warp].released = false;
     tcc_p_log(p, s, warp, in, (int)id, threads);
     if (b->arrived == threads)
         release_all(p, s, (int)id);
@@ -413,7 +427,7 @@ tcc_presult tcc_p_meet(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
     int64_t first = (int64_t)tcc_p_cta(p, warp) * p->cta_named;
     if (w->waits_at < 0 && (id < 0 || id >= p->cta_named))
         return tcc_p_wrong(p, s, warp, in, "barrier %lld of %lld threads", (long long)id, (long long)threads);
-    if (w->waits_at < 0 && !tcc_p_come_to(p, s, warp, in, first + id, threads))
+    if (w->waits_at < 0 && !tcc_p_come_to(p, s, warp, in, first + id, threads, true))
         return TCC_P_FAILED;
     return tcc_p_leave_barrier(p, s, warp);
 }

@@ -384,6 +384,13 @@ void tcc_p_deadlock(tcc_protocol *p, const tcc_pstate *s)
     while (!s->warps[first].depth)
         first++;
     const tcc_op *op = next_of(s, first)->op;
+    for (unsigned w = 0; w < p->n_warps; w++)
+        if (s->warps[w].depth && next_of(s, w)->op->code == TCC_OP_nvvm_cluster_arrive) {
+            tcc_p_unsupported(p, next_of(s, w)->op,
+                              "a warp may arrive at the cluster's barrier before others have waited for the phase "
+                              "before");
+            return;
+        }
     if (doubts(p, s, op, "no warp can proceed"))
         return;
     p->status = TCC_ERR_INTERNAL;

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <tcc/tcc.h>
 
+#include "ir/nearest_target.h"
 #include "ir/schedule_key.h"
 #include "ir/target.h"
 
@@ -10,6 +11,14 @@ const char *tcc_target_name(size_t i)
 {
     const tcc_target *t = tcc_target_at(i);
     return t ? t->name : NULL;
+}
+
+const char *tcc_target_nearest(const char *name, const char **how)
+{
+    tcc_nearest_target near = name ? tcc_nearest_target_find(name) : (tcc_nearest_target){NULL, NULL};
+    if (how)
+        *how = near.how;
+    return near.target;
 }
 
 /* The number of element types that a row of the tables covers, and which they are: both signs of

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "frontend/sema.h"
+#include "ir/nearest_target.h"
 #include "ir/schedule_key.h"
 #include "support/str.h"
 
@@ -187,6 +188,8 @@ static bool check_arch(tcc_sema *s, tcc_ast_name target)
             return true;
         tcc_spelling_try(&spelling, archs[i]);
     }
+    if (tcc_nearest_target_tell(target.text, s->diag, target.loc).target)
+        return false;
     tcc_error(s->diag, TCC_ERR_TARGET, target.loc, "unknown target '%s'%s", target.text,
               tcc_spelling_hint(s->arena, &spelling));
     return false;

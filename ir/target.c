@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ir/nearest_target.h"
+
 /* A multiprocessor is a WGP: four SIMDs, each with this many registers of 32 lanes, and 128 KiB of
  * LDS, half of which one workgroup may have. Per WGP and cycle RDNA3 computes 1024 dense 16-bit
  * products and sums, RDNA4 2048 ("AMD RDNA 3" and "RDNA 4" ISA guides, WMMA; the GPUs' data
@@ -168,7 +170,7 @@ const tcc_target *tcc_target_named(const char *name, tcc_diag *diag)
 {
     const tcc_target *target = name ? tcc_target_find(name) : NULL;
     tcc_str names = {0};
-    if (target)
+    if (target || (name && tcc_nearest_target_tell(name, diag, (tcc_loc){0, 0}).target))
         return target;
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
         tcc_str_printf(&names, "%s%s", i ? ", " : "", targets[i].name);

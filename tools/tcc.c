@@ -212,6 +212,11 @@ static bool is_known(const char *(*name)(size_t), const char *what)
 static void unknown_target(const char *given)
 {
     char names[1024] = "";
+    const char *how, *nearest = tcc_target_nearest(given, &how);
+    if (how)
+        bad_usage("--target=%s: not supported yet; the nearest is %s, %s", given, nearest, how);
+    if (nearest)
+        bad_usage("--target=%s: no such target; did you mean %s?", given, nearest);
     for (size_t i = 0, n = 0; tcc_target_name(i) && n < sizeof names; i++)
         n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "",
                               tcc_target_name(i));

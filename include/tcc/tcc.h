@@ -198,6 +198,10 @@ TCC_API const char *tcc_pass_summary(size_t i);
 
 /* Name of the i-th supported target, NULL past the last. Thread-safe. */
 TCC_API const char *tcc_target_name(size_t i);
+/* The target nearest to a GPU or an architecture that is not a target, such as "h100" or "gfx942"; NULL for other names.
+ * *how, unless NULL, receives in what way it is near, "which is its architecture", or NULL if the name is another way to
+ * write the target's. All strings are static. */
+TCC_API const char *tcc_target_nearest(const char *name, const char **how);
 
 /* The element types of the operands that an instruction of a target multiplies, and of their sum. `instr` is a value of
  * the schedule key of that name (docs/language.md). All strings are static. */

@@ -324,6 +324,8 @@ class Programs(unittest.TestCase):
         self.assertEqual(shown[1], "    C[m, n] = sum(k) A[m, k] * B[k, n];")
         with self.assertRaisesRegex(tcc.CompileError, "no target is named 'sm_1'"):
             tcc.jit(LAYER, target="sm_1")
+        with self.assertRaisesRegex(tcc.CompileError, "not supported yet: target 'RTX 4090'; the nearest is sm_89, which is"):
+            tcc.jit(LAYER, target="RTX 4090")
         with self.assertRaises(tcc.CompileError):
             tcc.jit("kernel f\0")
 

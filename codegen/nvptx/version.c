@@ -27,11 +27,13 @@ static int version_of(const tcc_op *op)
 /* What the parameters of a kernel want. PTX ISA, "Kernel Function Parameters". */
 static int version_of_parameters(const tcc_func *f)
 {
-    enum { MAX_BYTES = 4352, MORE_BYTES = 81, MAP_BYTES = 128 };
+    enum { MAX_BYTES = 4352, MORE_BYTES = 81, MAP_BYTES = 128, POINTER_BYTES = 8 };
     int64_t bytes = 0;
     for (size_t i = 0; i < f->body->n_args; i++) {
         const tcc_type *t = f->body->args[i]->type;
-        int64_t size = t->kind == TCC_KIND_tensormap ? MAP_BYTES : tcc_scalar_bits(t->elem) / 8;
+        int64_t size = t->kind == TCC_KIND_tensormap ? MAP_BYTES
+                       : t->kind == TCC_KIND_ptr     ? POINTER_BYTES
+                                                     : tcc_scalar_bits(t->elem) / 8;
         bytes = (bytes + size - 1) / size * size + size;
     }
     return bytes > MAX_BYTES ? MORE_BYTES : 0;

@@ -170,7 +170,7 @@ typedef struct tcc_ast_kernel {
     tcc_names dims; /* in order of appearance; what: the first tcc_ast_dim */
     tcc_ast_index indices[TCC_MAX_INDICES];
     size_t n_indices;
-    const tcc_ast_expr *first_sum; /* of those that outputs depend on */
+    const tcc_ast_expr *matrix_sum; /* the first product of matrices that outputs depend on; NULL: there is none */
     TCC_VEC(tcc_ast_schedule *) schedules;
     const tcc_ast_schedule *schedule; /* in force */
 } tcc_ast_kernel;

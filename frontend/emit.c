@@ -123,6 +123,8 @@ static tcc_value *emit_sum(tcc_builder *b, const tcc_ast_expr *e)
     const tcc_type *type = tcc_type_get(ir, TCC_KIND_field, e->accumulator_elem, rank, dims);
     tcc_value *v = TCC_EMIT(b, tensor_sum, type, .a = e->args[0]->value);
     set_indices(ir, v->def, "over", &e->indices);
+    if (!tcc_sema_is_product(e->args[0]))
+        tcc_attr_set_int(ir, &v->def->attrs, "ordered", 1);
     return emit_cast(b, v, elem_of(e));
 }
 

@@ -64,6 +64,9 @@ bool tcc_sema_apply_type(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e)
 const char *tcc_sema_why_no_operand(tcc_scalar elem);
 /* Whether what is summed is a product: then the sum is a contraction. */
 bool tcc_sema_is_product(const tcc_ast_expr *e);
+/* Whether it is one of matrices, each of which has an index that the other lacks: all sums of the kernel must then be
+ * computed in one loop. */
+bool tcc_sema_multiplies_matrices(const tcc_ast_expr *e);
 /* What an expression that reads an intermediate stands for: the definition, resolved recursively; for others the
  * expression itself. Its indices are those of the definition. */
 const tcc_ast_expr *tcc_sema_meaning(const tcc_ast_expr *e);
@@ -89,8 +92,8 @@ bool tcc_sema_has_room_for_exprs(tcc_sema *s, tcc_loc loc);
  * when all statements have been checked. */
 tcc_ast_stmt *tcc_sema_renamed(tcc_sema *s, tcc_ast_stmt *stmt, tcc_ast_name at, const tcc_ast_indices *indices);
 void tcc_sema_write_again(tcc_sema *s);
-/* Checks that one loop can compute a statement's sum and the kernel's first one. */
-bool tcc_sema_further_sum(tcc_sema *s, const tcc_ast_expr *sum, const tcc_ast_stmt *stmt);
+/* Checks that one loop can compute a statement's sum and the kernel's first product of matrices. */
+void tcc_sema_further_sum(tcc_sema *s, const tcc_ast_expr *sum, const tcc_ast_stmt *stmt);
 /* Makes each index of an access to `param` range over its dimension, as it does wherever else it
  * is used. After a conflict nothing is concluded from the access. */
 bool tcc_sema_bind(tcc_sema *s, const tcc_ast_param *param, tcc_loc access,

@@ -145,14 +145,13 @@ static void check_inout(tcc_sema *s, const tcc_ast_param *param)
             ok = !stmt->live || check_inout_in(s, param, stmt);
 }
 
-/* The index space of a kernel: the free indices of its sums of products or, where it has none, of its first
+/* The index space of a kernel: the free indices of its products of matrices or, where it has none, of its first
  * output. Every output covers it. */
 static uint64_t index_space(const tcc_ast_kernel *kernel, const char **whose)
 {
-    const tcc_ast_expr *sum = kernel->first_sum;
-    if (sum && tcc_sema_is_product(sum->args[0])) {
-        *whose = "the sum";
-        return sum->free;
+    if (kernel->matrix_sum) {
+        *whose = "the product of matrices";
+        return kernel->matrix_sum->free;
     }
     *whose = "the first output";
     for (size_t i = 0; i < kernel->stmts.len; i++)
@@ -194,7 +193,8 @@ static void find_live(tcc_ast_kernel *kernel)
         }
 }
 
-static void check_sums(tcc_sema *s)
+/* Notes the first sum of a product of matrices that outputs depend on, or checks the others beside it. */
+static void visit_sums(tcc_sema *s, bool check)
 {
     tcc_ast_kernel *kernel = s->kernel;
     for (size_t i = 0; i < kernel->stmts.len; i++)
@@ -203,10 +203,18 @@ static void check_sums(tcc_sema *s)
                 const tcc_ast_expr *expr = stmt->exprs.data[e];
                 if (expr->kind != TCC_AST_SUM)
                     continue;
-                if (!kernel->first_sum)
-                    kernel->first_sum = expr;
-                tcc_sema_further_sum(s, expr, stmt);
+                if (check)
+                    tcc_sema_further_sum(s, expr, stmt);
+                else if (!kernel->matrix_sum && tcc_sema_multiplies_matrices(expr->args[0]))
+                    kernel->matrix_sum = expr;
             }
+}
+
+static void check_sums(tcc_sema *s)
+{
+    visit_sums(s, false);
+    if (s->kernel->matrix_sum)
+        visit_sums(s, true);
 }
 
 static void check_results(tcc_sema *s)

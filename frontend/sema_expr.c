@@ -247,6 +247,15 @@ bool tcc_sema_is_product(const tcc_ast_expr *e)
     return e->kind == TCC_AST_APPLY && e->function->code == TCC_OP_arith_mul;
 }
 
+bool tcc_sema_multiplies_matrices(const tcc_ast_expr *term)
+{
+    const tcc_ast_expr *product = tcc_sema_meaning(term);
+    if (!tcc_sema_is_product(product))
+        return false;
+    uint64_t a = product->args[0]->free, b = product->args[1]->free;
+    return a & ~b && b & ~a;
+}
+
 static const tcc_ast_stmt *definition_of(const tcc_ast_stmt *stmt)
 {
     return stmt->of ? stmt->of : stmt;
@@ -330,8 +339,9 @@ static bool check_terms(tcc_sema *s, tcc_ast_expr *sum, const tcc_ast_stmt *stmt
             return false;
         }
     } while (part != term);
-    if (tcc_sema_is_product(tcc_sema_meaning(term))) {
-        tcc_sema_unsupported(s, term->name.loc, "a sum of an intermediate that is a product; write the product in the sum");
+    if (tcc_sema_multiplies_matrices(term)) {
+        tcc_sema_unsupported(s, term->name.loc,
+                             "a sum of an intermediate that is a product of matrices; write the product in the sum");
         return false;
     }
     if (term->type == TCC_AST_BOOL) {
@@ -350,30 +360,24 @@ static bool check_terms(tcc_sema *s, tcc_ast_expr *sum, const tcc_ast_stmt *stmt
     return false;
 }
 
-/* Whether a sum of products is over the same index space as the kernel's first one, so that one loop computes
- * both. */
-bool tcc_sema_further_sum(tcc_sema *s, const tcc_ast_expr *e, const tcc_ast_stmt *stmt)
+void tcc_sema_further_sum(tcc_sema *s, const tcc_ast_expr *e, const tcc_ast_stmt *stmt)
 {
-    const tcc_ast_expr *first = s->kernel->first_sum;
+    const tcc_ast_expr *first = s->kernel->matrix_sum;
     const char *why = NULL;
-    bool product = tcc_sema_is_product(e->args[0]);
-    if (!product && !tcc_sema_is_product(first->args[0])) /* each has a loop of its own */
-        return true;
     const tcc_ast_dim *extent = e->indices.data[0].index->extent;
     const tcc_ast_dim *extent_of_first = first->indices.data[0].index->extent;
-    if (product != tcc_sema_is_product(first->args[0]))
-        why = "a sum of products beside a sum of anything else";
+    if (!tcc_sema_is_product(e->args[0]))
+        why = "a sum of anything else beside a product of matrices";
     else if (e->free != first->free)
-        why = "sums with different free indices in a kernel";
+        why = "sums with different free indices beside a product of matrices";
     else if (extent && extent_of_first && !dims_agree(extent, extent_of_first))
-        why = "sums over different dimensions in a kernel";
+        why = "sums over different dimensions beside a product of matrices";
     if (!why)
-        return true;
+        return;
     tcc_sema_unsupported(s, e->name.loc, why);
-    tcc_note(s->diag, first->name.loc, "the first sum is here");
+    tcc_note(s->diag, first->name.loc, "the first product of matrices is here");
     if (stmt->of)
         tcc_note(s->diag, stmt->name.loc, "'%s' is read with other indices here", stmt->name.text);
-    return false;
 }
 
 static bool check_sum(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt)

@@ -145,7 +145,7 @@ static bool find_sum_operands(tcc_op *sum, sum_operands *out)
 {
     const tcc_op *product = TCC_VIEW(tensor_sum, sum)->a->def;
     tcc_attr over = tcc_attr_list(&sum->attrs, "over");
-    if (!product || product->code != TCC_OP_arith_mul || over.list.n != 1)
+    if (!product || product->code != TCC_OP_arith_mul || over.list.n != 1 || tcc_attr_find(&sum->attrs, "ordered"))
         return false;
     *out = (sum_operands){.sum = sum,
                           .k = over.list.items[0].s,
@@ -167,6 +167,21 @@ static bool same_space(const sum_operands *x, const sum_operands *y)
     bool same_parts = x->parts.count == y->parts.count && x->parts.depth == y->parts.depth &&
                       x->parts.index == y->parts.index;
     return same_parts && a->rank == b->rank && tcc_dim_equal(extent_in(x->a.read, x->k), extent_in(y->a.read, y->k));
+}
+
+/* Whether all outputs have the indices of the sums, and no others. */
+static bool are_outputs_in(const tcc_func *f, const tcc_type *sum)
+{
+    for (const tcc_op *op = f->body->first; op; op = op->next) {
+        if (op->code != TCC_OP_tensor_write)
+            continue;
+        bool same = tcc_attr_list(&op->attrs, "map").list.n == sum->rank;
+        for (unsigned d = 0; d < sum->rank; d++)
+            same &= tcc_map_position(op, sum->dims[d].name) >= 0;
+        if (!same)
+            return false;
+    }
+    return true;
 }
 
 static bool is_own(const sum_operands *p, const char *x, bool of_b)
@@ -333,7 +348,7 @@ bool tcc_contraction_described(const tcc_func *f, tcc_contraction *out)
             return false;
         TCC_PUSH(arena, &p, found);
     }
-    if (!p.len)
+    if (!p.len || !are_outputs_in(f, p.data[0].sum->results[0].type))
         return false;
     tcc_attr order = output_order(f, p.data[0].sum->results[0].type);
     const char *m, *n;

@@ -10,18 +10,11 @@ enum { ACCESS_BITS = 128 };
 
 /* ---- the index space ---------------------------------------------------------------------- */
 
-/* Products of two operands that both have the summed index are for contractions, unless the schedule says otherwise. */
 static bool is_sum_of_terms(const tcc_op *sum, tcc_arena *arena)
 {
-    const tcc_value *a = TCC_VIEW(tensor_sum, sum)->a;
-    tcc_attr over = tcc_attr_list(&sum->attrs, "over");
     tcc_map ops = TCC_MAP(arena);
-    if (over.list.n != 1 || !a->def || !tcc_find_elementwise(a, arena, &ops))
-        return false;
-    const tcc_op *mul = a->def->code == TCC_OP_arith_mul ? a->def : NULL;
-    return !mul || tcc_contraction_is_naive(sum->block->func) ||
-           !tcc_field_has_index(mul->operands[0]->type, over.list.items[0].s) ||
-           !tcc_field_has_index(mul->operands[1]->type, over.list.items[0].s);
+    return tcc_attr_list(&sum->attrs, "over").list.n == 1 &&
+           tcc_find_elementwise(TCC_VIEW(tensor_sum, sum)->a, arena, &ops);
 }
 
 static bool has_name(tcc_attr map, const char *name)
@@ -82,7 +75,8 @@ bool tcc_pointwise_runs_along(const tcc_pointwise *p, const tcc_op *op)
 
 bool tcc_pointwise_find(const tcc_func *f, tcc_pointwise *out)
 {
-    const tcc_op *write = find_output(f);
+    tcc_contraction c;
+    const tcc_op *write = tcc_contraction_find(f, &c) ? NULL : find_output(f);
     tcc_attr map = write ? tcc_attr_list(&write->attrs, "map") : (tcc_attr){0};
     if (!map.list.n || map.list.n + 1 > TCC_MAX_AXES)
         return false;

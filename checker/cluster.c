@@ -246,6 +246,7 @@ tcc_presult tcc_p_nvvm_st_async_word(tcc_protocol *p, tcc_pstate *s, unsigned wa
         return TCC_P_FAILED;
     bar->issued += BYTES;
     bar->last_copy = bar->phase + 1;
+    bar->words_from_afar |= tcc_p_cta(p, warp) != tcc_p_cta_at(byte);
     tell_phases(p, s, warp, by.lanes, (unsigned)b);
     tcc_p_log(p, s, warp, in, b, BYTES);
     return tcc_p_end_phase(p, s, warp, in, (unsigned)b) ? TCC_P_NEXT : TCC_P_FAILED;

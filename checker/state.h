@@ -97,6 +97,7 @@ typedef struct tcc_pbarrier {
     tcc_lane_mask init_lane;
     uint32_t last_copy; /* phase + 1 of the last copy; 0 none */
     uint32_t last_afar; /* and of the last arrival by another CTA, which this one's end must come after */
+    bool words_from_afar; /* another CTA has stored a word that completes on it */
     bool odd;           /* rotate.c: its phase's parity is the other one */
 } tcc_pbarrier;
 

@@ -9,6 +9,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/model.h"
+#include "ir/cluster.h"
 
 enum { BARRIER_BYTES = 8, MAX_ARRIVALS = (1 << 20) - 1, MAX_TX = (1 << 20) - 1 };
 enum { REGISTER_UNIT = 8 };
@@ -327,6 +328,11 @@ tcc_presult tcc_p_nvvm_mbarrier_wait(tcc_protocol *p, tcc_pstate *s, unsigned wa
             warp, (int)wanted - 1, offset_of(bar));
     if (bar->phase < wanted)
         return tcc_p_wait_for(s, warp, tcc_p_done(p, (unsigned)number));
+    if (bar->words_from_afar && !tcc_has_scope_of_cluster(in->op))
+        return tcc_p_wrong(p, s, warp, in,
+                           "waits at the CTA's scope for the mbarrier at byte %lld, on which words of another CTA "
+                           "complete: needs scope = cluster",
+                           offset_of(bar));
     if (bar->phase && !tcc_p_learn(p, s, warp, in->op, tcc_p_done(p, (unsigned)number)))
         return TCC_P_FAILED;
     if (!s->warps[warp].apart)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "interp/machine.h"
+#include "ir/cluster.h"
 
 static const int64_t NO_ADDRESS = INT64_MIN / 2; /* of a barrier that was invalidated */
 enum { MAX_ARRIVALS = (1 << 20) - 1, MAX_TX = (1 << 20) - 1 };
@@ -328,6 +329,19 @@ static bool is_intended(tcc_thread *t, const tcc_inst *in, tcc_cta *c, const tcc
     return false;
 }
 
+/* Whether a wait's scope has in it whoever stores what it is for: st.async's complete_tx releases at the cluster's scope,
+ * and try_wait acquires at the CTA's unless told otherwise (PTX ISA, "mbarrier.try_wait", "st.async"). */
+static bool is_wide_enough(tcc_thread *t, const tcc_inst *in, const tcc_mbarrier *b)
+{
+    if (!b->words_from_afar || tcc_has_scope_of_cluster(in->op))
+        return true;
+    TCC_WRONG(t->x, in->op,
+              "waits at the CTA's scope for the mbarrier at byte %lld, on which words of another CTA complete: needs "
+              "scope = cluster",
+              offset_of(b));
+    return false;
+}
+
 tcc_outcome tcc_eval_nvvm_mbarrier_wait(tcc_thread *t, const tcc_inst *in)
 {
     tcc_cta *c = t->warp->cta;
@@ -340,7 +354,7 @@ tcc_outcome tcc_eval_nvvm_mbarrier_wait(tcc_thread *t, const tcc_inst *in)
             return TCC_WRONG(t->x, in->op, "waits for parity %lld", (long long)parity);
         if (b->phase % 2 == (uint32_t)parity)
             return wait_for_phase(t, b, parity);
-        if (!is_intended(t, in, c, b, l))
+        if (!is_intended(t, in, c, b, l) || !is_wide_enough(t, in, b))
             return TCC_FAILED;
         if (b->phase)
             tcc_lanes_learn(t->warp, t->mask, &b->done[parity]);

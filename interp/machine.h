@@ -207,6 +207,7 @@ typedef struct tcc_mbarrier {
     uint32_t phase;             /* phases completed */
     uint32_t before;            /* by barriers that had this number earlier */
     uint32_t in_flight;         /* copies on their way that complete on this phase */
+    bool words_from_afar;       /* another CTA has stored a word that completes on it */
     tcc_smem_access init;
     tcc_smem_access copy;          /* the last that completes on it; its clock is the phase */
     const tcc_op *arrived;         /* the last arrival */

@@ -353,6 +353,7 @@ tcc_outcome tcc_store_later(tcc_thread *t, tcc_cta *cta, const tcc_inst *in, uns
     tcc_accessor by = accessor_of(t, c, lane);
     if (!tcc_smem_write(cta, in->op, &by, address, c->bytes))
         return TCC_FAILED;
+    c->barrier->words_from_afar |= cta != t->warp->cta;
     send_off(t, in, c, &by, end_word);
     return TCC_NEXT;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "ir/cluster.h"
 
+#include <string.h>
+
 tcc_peers tcc_peers_of(const tcc_op *copy)
 {
     return (tcc_peers){tcc_attr_int(&copy->attrs, "multicast", 1), tcc_attr_int(&copy->attrs, "apart", 1)};
@@ -53,4 +55,9 @@ bool tcc_only_initialises_before(const tcc_op *op)
     for (const tcc_op *before = op->prev; before && only; before = before->prev)
         only = only_initialises(before);
     return only;
+}
+
+bool tcc_has_scope_of_cluster(const tcc_op *wait)
+{
+    return !strcmp(tcc_attr_str(&wait->attrs, "scope", "cta"), "cluster");
 }

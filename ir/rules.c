@@ -130,6 +130,7 @@ static const tcc_attr_rule attr_rules[] = {
     {TCC_OP_nvvm_stmatrix, "trans", NULL, 0, 1, 1},
     {TCC_OP_nvvm_shfl, "kind", "idx bfly up down", 0, 0, 0},
     {TCC_OP_nvvm_cluster_arrive, "relaxed", NULL, 0, 1, 1},
+    {TCC_OP_nvvm_mbarrier_wait, "scope", "cta cluster", 0, 0, 0},
     {TCC_OP_nvvm_wgmma_wait, "pending", NULL, 0, 7, 1},
     {TCC_OP_nvvm_ld_global, "align", "1 2 4 8 16", 0, 0, 0},
     {TCC_OP_nvvm_ld_global, "over", NULL, 0, 1, 1},

@@ -348,7 +348,9 @@ static void copy_by_tma(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_op *
 static void wait_for(tcc_nvvm_lowering *l, const tcc_op *ring, which w, tcc_value *i)
 {
     tcc_value *bar = barrier_of(l, ring, w, i);
-    TCC_EMIT_V(&l->low.b, nvvm_mbarrier_wait, bar, parity_of(l, ring, w, i));
+    tcc_op *wait = TCC_EMIT_V(&l->low.b, nvvm_mbarrier_wait, bar, parity_of(l, ring, w, i));
+    if (tcc_is_of_words(ring) && tcc_nvvm_ctas_of(ring) > 1) /* another CTA stores them, and gives their places back */
+        tcc_attr_set_str(l->low.ir, &wait->attrs, "scope", "cluster");
 }
 
 /* The iteration number, which operand 1 is. */

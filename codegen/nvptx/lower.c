@@ -9,6 +9,7 @@
 #include "codegen/llvm_major.h"
 #include "codegen/nvptx/nvptx.h"
 #include "codegen/nvptx/ptx_builder.h"
+#include "ir/cluster.h"
 #include "ir/machine.h"
 #include "ir/stamps.h"
 
@@ -159,7 +160,6 @@ static const struct {
     [TCC_OP_nvvm_mbarrier_arrive] = {true, TCC_PTX_mbarrier_arrive, NULL},
     [TCC_OP_nvvm_mbarrier_arrive_expect_tx] = {true, TCC_PTX_mbarrier_arrive_expect_tx, NULL},
     [TCC_OP_nvvm_mbarrier_arrive_expect_tx_cluster] = {true, TCC_PTX_mbarrier_arrive_expect_tx_cluster, NULL},
-    [TCC_OP_nvvm_mbarrier_wait] = {true, TCC_PTX_mbarrier_wait, NULL},
     [TCC_OP_nvvm_warp_sync] = {true, TCC_PTX_warp_sync, NULL},
     [TCC_OP_nvvm_ld_shared_word] = {true, TCC_PTX_ld_shared_word, NULL},
     [TCC_OP_nvvm_st_shared_word] = {true, TCC_PTX_st_shared_word, NULL},
@@ -199,6 +199,11 @@ static bool add_instruction(tcc_ptx *p, tcc_lower *l, const tcc_op *op, const LL
         TCC_PTX_ADD(p, cluster_arrive,
                     .relaxed = {.text = tcc_attr_int(&op->attrs, "relaxed", 0) ? ".relaxed" : ""});
         return true;
+    case TCC_OP_nvvm_mbarrier_wait: {
+        const char *acquire = tcc_has_scope_of_cluster(op) ? ".acquire.cluster" : "";
+        TCC_PTX_ADD(p, mbarrier_wait, .acquire = {.text = acquire}, .bar = {.in = x[0]}, .parity = {.in = x[1]});
+        return true;
+    }
     case TCC_OP_nvvm_setmaxnreg:
         TCC_PTX_ADD(p, setmaxnreg, .action = {.text = tcc_attr_str(&op->attrs, "action", "")},
                     .count = {.in = tcc_nvptx_attr(l, op, "count")});

@@ -40,6 +40,7 @@
     PASS(expand_math)                                                                              \
     PASS(form_fma)                                                                                 \
     PASS(licm)                                                                                     \
+    PASS(roll_elements)                                                                            \
     PASS(reduce_strength)                                                                          \
     PASS(record_waits)                                                                             \
     PASS(interleave)

@@ -321,7 +321,7 @@ static void take_unfit(tcc_choice *ch, bool given_warps)
         }
     int64_t stand[2];
     s->m = s->m ? s->m : least.m;
-    s->n = s->n ? s->n : least.n;
+    s->n = s->n ? s->n : step_n(find_instruction(ch), least.n);
     s->warps = s->warps ? s->warps : 1;
     for (int64_t shared = 1; shared < s->warps && !tcc_warps_arrange(s, stand); shared *= 2)
         if (!ch->given_m && (ch->given_n || s->m <= s->n))
@@ -420,7 +420,11 @@ void tcc_warps_choose_generic(tcc_choice *ch)
         *(smaller.m > smaller.n ? &smaller.m : &smaller.n) /= 2;
         while (smaller.warps > 1 && !tcc_warps_arrange(&smaller, stand))
             smaller.warps /= 2;
-        if (!tcc_warps_arrange(&smaller, stand) || smaller.k % depth_step(ch, &smaller))
+        if (!tcc_warps_arrange(&smaller, stand))
+            break;
+        if (smaller.k > tcc_schedule_threads(&smaller)) /* which copy a row at a time */
+            smaller.k = depth_step(ch, &smaller);
+        if (smaller.k % depth_step(ch, &smaller))
             break;
     }
 }

@@ -351,7 +351,7 @@ const uint8_t *tcc_p_write(tcc_protocol *p, size_t *n)
 {
     form f = {.w = {.p = p}};
     *n = 0;
-    if (p->status || p->follows) /* where an op accesses a tensor is not written */
+    if (p->status || p->follows || p->asks_memory) /* where an op accesses a tensor is not written */
         return NULL;
     f.numbers = TCC_NEW_ARRAY(p->scratch, uint32_t, p->n_fixed + 1);
     f.stack = TCC_NEW_ARRAY(p->scratch, uint32_t, p->n_fixed + 1);

@@ -256,6 +256,9 @@ tcc_presult tcc_p_enter_loop(tcc_protocol *p, tcc_pstate *s, unsigned warp, cons
     tcc_pvalue bounds[3];
     for (unsigned i = 0; i < 3; i++)
         bounds[i] = read(p, s, warp, in->operands[i]);
+    for (unsigned i = 0; i < 2; i++)
+        if (in->of_tiles >> i & 1)
+            tcc_p_uniform(p, s, warp, in->op->operands[i], &bounds[i]);
     if (!find_first(p, s, warp, in, &bounds[0]))
         return TCC_P_CHOICE;
     if (!plan_iterations(p, s, warp, in, bounds, &f))

@@ -36,6 +36,7 @@
  * renames.c  what that makes of mbarriers and bytes
  * rotated.c  states that differ by the stage which comes next
  * laps.c     or by the phase of mbarriers that tiles use in turn
+ * uniform.c  numbers that depend on which tile it is
  * past.c     what was known of numbers that are forgotten
  * sums.c     numbers that wait for a number of iterations
  * common_knowledge.c  what all warps know
@@ -232,6 +233,11 @@ bool tcc_p_laps_fail(tcc_protocol *p);
 int64_t tcc_p_known_iterations(const tcc_pframe *f);
 /* Whether a record's number is more than x: 0, 1, or -1 if that must be chosen. */
 int tcc_p_is_more(tcc_protocol *p, const tcc_pstate *s, int record, int64_t x);
+/* The symbol of what a value is computed from, which depends on indices of loops, on what was drawn or on memory; false
+ * when it may differ from warp to warp, or does not depend on any. */
+bool tcc_p_uniform(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_value *v, tcc_pvalue *out);
+/* Whether a value may depend on those; *loads is set where it does on memory. */
+bool tcc_p_is_of_tiles(const tcc_value *v, bool *loads, unsigned depth);
 /* A record is forgotten; whether what was known of its number before rules out what is known now (past.c). */
 void tcc_p_note_past(const tcc_protocol *p, tcc_pstate *s, const tcc_precord *r);
 bool tcc_p_contradicts_past(const tcc_protocol *p, const tcc_pstate *s, const tcc_precord *r);

@@ -115,8 +115,8 @@ static void ask_of_operands(decoder *d, const source *s)
         return;
     }
     bool linear = op->code == TCC_OP_arith_add || op->code == TCC_OP_arith_sub;
-    for (unsigned i = 0; i < op->n_operands; i++)
-        ask(d, s->operands[i], linear ? m : EXACT, threshold);
+    for (unsigned i = 0; i < op->n_operands; i++) /* that there is one: uniform.c */
+        ask(d, s->operands[i], linear || m == NEEDED ? m : EXACT, threshold);
 }
 
 static void mark(decoder *d, source *s)

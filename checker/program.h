@@ -107,6 +107,11 @@ tcc_pvalue tcc_p_symbol(tcc_protocol *p, const void *op, const tcc_pvalue *args,
 tcc_pvalue tcc_p_index_symbol(tcc_protocol *p, uint32_t iterations, const tcc_pvalue *lo,
                               const tcc_pvalue *step);
 
+/* A number that was drawn so many iterations later than the one in which it is used; an element of a tensor. */
+tcc_pvalue tcc_p_drawn_symbol(tcc_protocol *p, int64_t symbol, int64_t later);
+tcc_pvalue tcc_p_element_symbol(tcc_protocol *p, const tcc_value *tensor, int64_t nth,
+                                const tcc_pvalue *offset_and_pred);
+
 /* What stands behind a symbol: (of + add) / by, rounded down, where `of` is no such quotient. */
 typedef struct tcc_psymbol {
     uint32_t of;
@@ -197,6 +202,7 @@ typedef struct tcc_pinst {
     uint8_t does, does_later;    /* calm.c: what it does, or something in it; one that follows in this block */
     bool stays, stays_at_barrier; /* rotate.c: its accesses, its mbarrier, do not depend on a counter; */
     bool waits_anywhere;         /* laps.c: a wait for an mbarrier that is not known beforehand */
+    uint8_t of_tiles;            /* a loop, or a branch: its operands that tcc_p_is_of_tiles, a bit each */
     bool tests_bound;            /* a comparison of an index with its loop's bound: it does not depend on one either */
 } tcc_pinst;
 

@@ -39,6 +39,7 @@ struct tcc_protocol {
     unsigned spread; /* and from one's to the next one's: whole warpgroups; there is one: more than there are */
     bool reaches;             /* one writes another's shared memory, and no mbarrier there tells, */
     bool ends_together;       /* the last is a barrier of the cluster */
+    bool asks_memory;         /* how often a loop runs, or a condition, depends on an element of a tensor */
     bool splits;              /* it arrives at the cluster's barrier and waits later */
     bool starts_apart;        /* or stores there with no cluster barrier in front */
     unsigned n_followed; /* warps; of a cluster of which one CTA is, its warps */

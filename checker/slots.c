@@ -114,6 +114,9 @@ static size_t write_op(decoder *d, size_t i, tcc_pinst *in)
         tcc_p_mma_read(in);
     }
     in->waits = s->waits;
+    unsigned n_asked = !s->waits ? 0 : op->code == TCC_OP_scf_for ? 2 : op->code == TCC_OP_scf_if;
+    for (unsigned o = 0; o < n_asked; o++)
+        in->of_tiles |= (uint8_t)(tcc_p_is_of_tiles(op->operands[o], &d->p->asks_memory, 0) << o);
     in->loops |= op->code == TCC_OP_scf_for && s->waits && !makes_few_iterations(op);
     if (op->code == TCC_OP_scf_for) {
         in->counts = tcc_loop_only_counts(op);

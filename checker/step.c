@@ -141,8 +141,11 @@ static tcc_presult branch_mask(tcc_protocol *p, tcc_pstate *s, unsigned warp, co
                                tcc_lane_mask *yes, bool *may)
 {
     const tcc_pvalue *c = tcc_p_slot(p, s, warp, in->operands[0]);
+    tcc_pvalue uniform;
     *yes = 0;
     *may = false;
+    if (c->kind == TCC_P_UNKNOWN && in->of_tiles && tcc_p_uniform(p, s, warp, in->op->operands[0], &uniform))
+        c = &uniform;
     if (c->kind == TCC_P_SYMBOL) {
         int record = tcc_p_record_of(p, s, warp, in->op, c->v, true);
         int more = record < 0 ? 0 : tcc_p_is_more(p, s, record, 0);

@@ -132,6 +132,33 @@ tcc_pvalue tcc_p_symbol_from(tcc_protocol *p, int64_t least, const void *of, con
     return v;
 }
 
+tcc_pvalue tcc_p_drawn_symbol(tcc_protocol *p, int64_t symbol, int64_t later)
+{
+    symbol_key key;
+    memset(&key, 0, sizeof key);
+    key.extra = UINT64_C(4) << 32 | (uint64_t)symbol;
+    key.words[0][0] = later;
+    return find_symbol(p, &key, true, tcc_p_symbol_get(p, symbol)->roots);
+}
+
+tcc_pvalue tcc_p_element_symbol(tcc_protocol *p, const tcc_value *tensor, int64_t nth,
+                                const tcc_pvalue *offset_and_pred)
+{
+    symbol_key key;
+    memset(&key, 0, sizeof key);
+    key.op = tensor;
+    key.extra = UINT64_C(5) << 32;
+    bool varies = false;
+    uint64_t roots = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        key_value(key.words[i], &offset_and_pred[i]);
+        varies |= varies_with(p, &offset_and_pred[i]);
+        roots |= roots_of(p, &offset_and_pred[i]);
+    }
+    key.words[2][0] = nth;
+    return find_symbol(p, &key, varies, roots);
+}
+
 /* A number, plus an offset, divided by a constant and rounded down, as a division does unless it is negative, and a
  * shift always: how many iterations there are by so much. NONE when it is not that. */
 static tcc_pvalue quotient(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *args)

@@ -23,6 +23,7 @@ PAGE, FRONT = "docs/performance.md", "README.md"
 RENEW = "python3 bench/performance.py"
 BEHIND = 0.97  # from here on down a loss is named
 BEGIN, END = "<!-- speed -->\n", "<!-- end of speed -->\n"
+BESIDE = "<!-- of bench/pytorch.py -->\n", "<!-- end of bench/pytorch.py -->\n"  # a table that another program prints
 
 
 @dataclass
@@ -231,7 +232,8 @@ def with_part(path, lines):
 
 def stray_figures(path):
     """Ratios in a document that are not between its marks, where nothing renews them."""
-    document = re.sub(f"{BEGIN}.*?{END}|^```.*?^```$", "", read(path), flags=re.M | re.S)
+    renewed = f"{BEGIN}.*?{END}|{BESIDE[0]}.*?{BESIDE[1]}|^```.*?^```$"
+    document = re.sub(renewed, "", read(path), flags=re.M | re.S)
     return re.findall(r"(?<!glibc )(?<![\d.])[0-9]\.\d\d+(?![\d.])", document)
 
 

@@ -20,7 +20,7 @@ MANY = 20  # files of a folder, from where on they are named and not shown
 NAV = [
     ("Getting started", ["docs/tutorial.md", "docs/tutorial-wmma.md", "docs/installing.md",
                          "docs/performance.md"]),
-    ("Writing programs", ["docs/language.md", "docs/python.md", "docs/distributed.md", "docs/embedding.md",
+    ("Writing programs", ["docs/language.md", "docs/types.md", "docs/python.md", "docs/distributed.md", "docs/embedding.md",
                           "docs/ahead-of-time.md", "docs/tools.md", "docs/tuning.md", "docs/timeline.md",
                           "docs/interp.md", "docs/abi.md"]),
     ("The compiler", ["docs/passes.md", "docs/ir.md", "docs/ops.md", "docs/amd.md", "docs/machine.md",

@@ -1,4 +1,4 @@
-"""Compiles a product for each cell of README.md's table of operands: operands.py README.md
+"""Compiles a product for each cell of a table of operands: operands.py docs/types.md
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """

@@ -337,7 +337,7 @@ tcc_status tcc_p_explore(tcc_protocol *p)
         tcc_p_unsupported(p, p->doubt.op,
                           "it is not known how certain numbers depend on each other; if they did not, %s",
                           p->doubt.what);
-    else
+    else if (!(p->elected_others = !tcc_p_elections_hold(p)))
         tcc_p_is_covered(p);
     return p->status;
 }
@@ -368,6 +368,7 @@ tcc_protocol *tcc_p_open(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag)
                              &p->chunks_table, &p->states};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         *tables[i] = tcc_ptable_create(scratch);
+    tcc_p_elections_create(p);
     tcc_p_decode(p);
     p->n_steps = p->n_warps;
     return p;
@@ -384,7 +385,7 @@ static tcc_status prove(tcc_protocol *p)
     tcc_p_compute_fixed(p);
     if (p->aside != TCC_P_NO_WARP)
         tcc_p_aside_find_lanes(p);
-    if (!p->all_ctas && !p->splits)
+    if (!p->all_ctas && !p->splits && tcc_p_lanes_are_alike(p))
         tcc_p_symmetry_find(p);
     tcc_p_normal_create(p);
     tcc_p_sums_create(p);
@@ -415,6 +416,7 @@ static bool draws(const tcc_pcode *code)
 static tcc_protocol *open_again(const tcc_protocol *p, tcc_diag *diag)
 {
     tcc_protocol *again = tcc_p_open(p->f, p->scratch, diag);
+    again->elections = p->elections;
     if (p->operands && !again->status)
         tcc_p_operands_find(again);
     return again;
@@ -422,7 +424,7 @@ static tcc_protocol *open_again(const tcc_protocol *p, tcc_diag *diag)
 
 static tcc_status follow_again(tcc_protocol *p, tcc_diag *diag, way how, way *did, tcc_covered *covered);
 
-/* Again with states told apart, where some were taken for one that are not. */
+/* Again with states told apart, where some were taken for one that are not; or lanes. */
 static tcc_status follow(tcc_protocol *p, way how, way *did, tcc_covered *covered)
 {
     if (p->status)
@@ -447,9 +449,9 @@ static tcc_status follow(tcc_protocol *p, way how, way *did, tcc_covered *covere
     did->relates = p->compared;
     p->covered.steps = covered->steps + p->steps;
     *covered = p->covered;
-    if (!p->apart)
+    if (!p->apart && !p->elected_others)
         return status;
-    how.as_it_is = true;
+    how.as_it_is |= p->apart;
     return follow_again(p, p->diag, how, did, covered);
 }
 

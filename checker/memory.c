@@ -97,7 +97,12 @@ static bool comes_after(tcc_protocol *p, const tcc_pstate *s, const tcc_paccess 
         return false; /* of another lane, perhaps */
     if (actor != by->warp || p->amd)
         return tcc_p_clocks(p, s, tcc_p_entity(p, s, by->warp, by->lanes))[actor] >= clock;
-    return tcc_p_synced(s, by->warp, by->lanes) >= clock || tcc_p_are_of_same_lanes(p, print, other);
+    if (tcc_p_synced(s, by->warp, by->lanes) >= clock)
+        return true;
+    bool same = tcc_p_are_of_same_lanes(p, print, other), some = by->lanes != tcc_p_all_lanes(p);
+    if (same && (some || p->footprints.data[other].n_lanes < p->n_lanes))
+        tcc_p_all_lanes_differ(p, by->warp);
+    return same;
 }
 
 /* Up to which clock of an actor accesses have a proxy fence behind them. */

@@ -20,6 +20,7 @@
  * drawn.c    numbers that are drawn, on their way through shared memory; loops that go on while they say so
  * mma.c      MMAs
  * scalars.c  what ops give; comparisons with numbers that are chosen
+ * elect.c    which lane a warp elects
  * step.c     one warp's next op: registers, branches
  * loops.c    and loops
  * runs.c     ops that do not synchronize, done in one step
@@ -272,6 +273,28 @@ tcc_pstate *tcc_p_first_state(tcc_protocol *p);
 /* Whether a warp may end, and all of them; false, reported, when something is still on its way. */
 bool tcc_p_check_end_of_warp(tcc_protocol *p, tcc_pstate *s, unsigned warp);
 bool tcc_p_check_end(tcc_protocol *p, tcc_pstate *s);
+
+/* ---- elected lanes (elect.c) ------------------------------------------------------------- */
+
+void tcc_p_elections_create(tcc_protocol *p);
+/* nvvm.elect. Without a state nothing is known. */
+tcc_presult tcc_p_elect(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, tcc_pvalue *out);
+/* Which lane it is in the execution with this record, which is of a choice that was made. */
+const char *tcc_p_elected_text(const tcc_protocol *p, const tcc_precord *r);
+/* An op has computed v: marks it if it depends on the choice. */
+void tcc_p_elect_passes_on(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                           tcc_pvalue *v);
+/* Lanes of a warp are told apart by a list of numbers, which is not marked; one from the others; each; and by the
+ * operands of an op that not all do, or that arrives at barriers. */
+void tcc_p_lanes_differ(const tcc_protocol *p, unsigned warp, const tcc_pvalue *v);
+void tcc_p_lane_differs(const tcc_protocol *p, unsigned warp, unsigned lane);
+void tcc_p_all_lanes_differ(const tcc_protocol *p, unsigned warp);
+void tcc_p_lanes_differ_by(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_pinst *in);
+/* Whether no lanes were told apart, of warps that elect, that were taken to be alike. If some were, the next attempt
+ * does not take them so. */
+bool tcc_p_elections_hold(const tcc_protocol *p);
+/* Whether all lanes are taken to be alike. */
+bool tcc_p_lanes_are_alike(const tcc_protocol *p);
 
 /* ---- what was covered (reached.c) ------------------------------------------------------ */
 

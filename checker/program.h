@@ -66,6 +66,9 @@ typedef enum tcc_pkind {
 enum { TCC_P_BY_MMA = 1, TCC_P_FENCED = 2, TCC_P_TAKEN = 4, TCC_P_IS_A = 8 };
 enum { TCC_P_MIXED = -1 };
 
+/* Of a list of numbers: offset, where they depend on which lane was elected (elect.c). */
+enum { TCC_P_ELECTED = 1 };
+
 typedef struct tcc_pvalue {
     uint8_t kind;
     uint8_t loop;   /* KNOWN: 1 + the frame of the loop whose index it is, plus offset; 0: none */
@@ -81,6 +84,11 @@ static_assert(sizeof(tcc_pvalue) == 24, "a value has no padding");
 static inline tcc_pvalue tcc_p_known(int64_t v)
 {
     return (tcc_pvalue){.kind = TCC_P_KNOWN, .v = v};
+}
+
+static inline bool tcc_p_is_elected(const tcc_pvalue *v)
+{
+    return v->kind == TCC_P_LANES && v->offset == TCC_P_ELECTED;
 }
 
 /* Exactly known, and the same in all lanes. */

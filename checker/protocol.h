@@ -114,6 +114,8 @@ struct tcc_protocol {
     struct tcc_plaps *laps;         /* laps.c; NULL: none are known */
     struct tcc_psymmetry *symmetry; /* of a cluster's CTAs; NULL: all are followed, as they are if `all_ctas` */
     bool all_ctas;
+    struct tcc_pelections *elections; /* elect.c: of all attempts; */
+    bool elected_others;              /* in this one lanes were taken to be alike that are not */
     struct tcc_psums *sums;      /* sums.c */
     bool *is_free;               /* of each atom: calm.c */
     bool calms;                  /* states that are calm are looked for, */

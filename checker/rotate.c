@@ -267,6 +267,7 @@ static void walk_op(walk *w, tcc_pinst *in, bool late)
 {
     bool number = in->op->n_results == 1 && in->op->results[0].type->kind == TCC_KIND_scalar &&
                   in->results[0] != TCC_P_NO_SLOT;
+    number = number && in->op->code != TCC_OP_nvvm_elect; /* it is chosen in each execution */
     bool follows = tcc_op_does(in->op->code, TCC_P_FOLLOWED & ~TCC_LANES);
     /* A place in a tensor depends on no counter, and a copy from there is not known by an mbarrier's name. */
     for (unsigned i = 0; in->tensor && i < in->place->n_terms; i++)

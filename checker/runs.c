@@ -141,7 +141,8 @@ static bool find_key(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, 
     }
     for (unsigned i = 0; i < run->n_inputs && known; i++) {
         key->inputs[i] = *tcc_p_slot(p, s, warp, run->inputs[i]);
-        known = key->inputs[i].kind == TCC_P_KNOWN || key->inputs[i].kind == TCC_P_LANES;
+        known = key->inputs[i].kind == TCC_P_KNOWN ||
+                (key->inputs[i].kind == TCC_P_LANES && !tcc_p_is_elected(&key->inputs[i]));
     }
     return known;
 }
@@ -195,7 +196,10 @@ static bool compute_all(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
 
 static bool access_all(tcc_protocol *p, tcc_pstate *s, unsigned warp, const struct tcc_prun *run, const kept_run *kept)
 {
-    bool done = true;
+    bool done = true, some = s->warps[warp].mask != tcc_p_all_lanes(p);
+    for (size_t i = 0; i < run->spans.len && some; i++)
+        for (size_t k = 0; k < run->spans.data[i].n; k++)
+            tcc_p_lanes_differ_by(p, s, warp, run->spans.data[i].insts[k]);
     for (size_t i = 0; i < run->spans.len && done; i++)
         done = tcc_p_span_access(p, s, warp, &run->spans.data[i], kept->footprints[i]);
     return done;

@@ -8,8 +8,6 @@
 #include "checker/model.h"
 #include "ir/elementwise.h"
 
-enum { ELECTED = 31 };
-
 /* ---- numbers that are not known yet ---------------------------------------------------- */
 
 int tcc_p_inner_loop(const tcc_pwarp *w)
@@ -258,19 +256,18 @@ static tcc_pvalue tid_of(tcc_protocol *p, unsigned warp)
     return tcc_p_lanes(p, lanes);
 }
 
-static tcc_pvalue elected(tcc_protocol *p)
+static tcc_pvalue first_lane(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc_pvalue v)
 {
-    int64_t lanes[TCC_MAX_LANES] = {0};
-    lanes[ELECTED] = 1;
-    return tcc_p_lanes(p, lanes);
-}
-
-static tcc_pvalue first_lane(const tcc_protocol *p, tcc_pvalue v, tcc_lane_mask mask)
-{
+    tcc_lane_mask mask = s->warps[warp].mask;
+    unsigned first = (unsigned)__builtin_ctzll(mask);
     int64_t n;
-    if (v.kind == TCC_P_LANES && tcc_p_lane(p, &v, (unsigned)__builtin_ctzll(mask), &n))
-        return tcc_p_known(n);
-    return v;
+    if (v.kind != TCC_P_LANES || !tcc_p_lane(p, &v, first, &n))
+        return v;
+    if (tcc_p_is_elected(&v))
+        tcc_p_lane_differs(p, warp, first);
+    else if (mask != tcc_p_all_lanes(p))
+        tcc_p_lanes_differ(p, warp, &v);
+    return tcc_p_known(n);
 }
 
 tcc_presult tcc_p_give(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
@@ -304,9 +301,9 @@ tcc_presult tcc_p_give(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
     case TCC_OP_amdgcn_lds_base:
     case TCC_OP_nvvm_smem_base: *out = tcc_p_known(TCC_SMEM_BASE + tcc_p_window(p, warp)); return TCC_P_NEXT;
     case TCC_OP_amdgcn_readfirstlane:
-    case TCC_OP_nvvm_uniform: *out = first_lane(p, args[0], s->warps[warp].mask); return TCC_P_NEXT;
+    case TCC_OP_nvvm_uniform: *out = first_lane(p, s, warp, args[0]); return TCC_P_NEXT;
     case TCC_OP_nvvm_opaque: *out = args[0]; return TCC_P_NEXT;
-    case TCC_OP_nvvm_elect: *out = elected(p); return TCC_P_NEXT;
+    case TCC_OP_nvvm_elect: return tcc_p_elect(p, s, warp, in, out);
     case TCC_OP_arith_cmp: {
         tcc_presult r = compare_iterations(p, s, warp, in, args, out, &done);
         if (r != TCC_P_NEXT || done)

@@ -84,7 +84,7 @@ static tcc_pgiven *given_for(const tcc_protocol *p, const tcc_pstate *s, unsigne
         return NULL;
     for (unsigned i = 0; i < in->op->n_operands; i++) {
         args[i] = *tcc_p_slot(p, s, warp, in->operands[i]);
-        if ((args[i].kind != TCC_P_KNOWN && args[i].kind != TCC_P_LANES) ||
+        if ((args[i].kind != TCC_P_KNOWN && args[i].kind != TCC_P_LANES) || tcc_p_is_elected(&args[i]) ||
             (args[i].loop && in->op->code == TCC_OP_arith_cmp))
             return NULL;
         hash = hash * 7 + (uint64_t)args[i].v;
@@ -109,6 +109,7 @@ static tcc_presult evaluate(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
             tcc_presult r = tcc_p_give(p, s, warp, in, &v);
             if (r != TCC_P_NEXT)
                 return r;
+            tcc_p_elect_passes_on(p, s, warp, in, &v);
         } else if (parts) {
             v = inherited(p, s, warp, in);
         }
@@ -156,6 +157,7 @@ static tcc_presult branch_mask(tcc_protocol *p, tcc_pstate *s, unsigned warp, co
         *yes = c->v ? tcc_p_all_lanes(p) : 0;
         return TCC_P_NEXT;
     }
+    tcc_p_lanes_differ(p, warp, c);
     for (unsigned l = 0; l < p->n_lanes; l++) {
         int64_t v;
         bool known = tcc_p_lane(p, c, l, &v);
@@ -197,13 +199,16 @@ static tcc_presult branch(tcc_protocol *p, tcc_pstate *s, unsigned warp, const t
     return TCC_P_NEXT;
 }
 
-/* The lanes of the mask get b, the others keep a. */
-static tcc_pvalue merge(tcc_protocol *p, const tcc_pvalue *a, const tcc_pvalue *b,
-                        tcc_lane_mask mask)
+/* The lanes of the mask get b, the others keep a. `elected`: which these are depends on the lane that was elected. */
+static tcc_pvalue merge(tcc_protocol *p, unsigned warp, const tcc_pvalue *a, const tcc_pvalue *b, tcc_lane_mask mask,
+                        bool elected)
 {
     int64_t lanes[TCC_MAX_LANES];
     if (b->kind == TCC_P_REGISTERS)
         return joined(*b, a);
+    elected |= tcc_p_is_elected(a) || tcc_p_is_elected(b);
+    tcc_p_lanes_differ(p, warp, a);
+    tcc_p_lanes_differ(p, warp, b);
     for (unsigned l = 0; l < p->n_lanes; l++) {
         const tcc_pvalue *from = mask >> l & 1 ? b : a;
         if (from->kind == TCC_P_NONE)
@@ -211,7 +216,10 @@ static tcc_pvalue merge(tcc_protocol *p, const tcc_pvalue *a, const tcc_pvalue *
         else if (!tcc_p_lane(p, from, l, &lanes[l]))
             return (tcc_pvalue){.kind = TCC_P_UNKNOWN};
     }
-    return tcc_p_lanes(p, lanes);
+    tcc_pvalue r = tcc_p_lanes(p, lanes);
+    if (elected && r.kind == TCC_P_LANES)
+        r.offset = TCC_P_ELECTED;
+    return r;
 }
 
 static tcc_presult leave_branch(tcc_protocol *p, tcc_pstate *s, unsigned warp,
@@ -219,13 +227,14 @@ static tcc_presult leave_branch(tcc_protocol *p, tcc_pstate *s, unsigned warp,
 {
     tcc_pwarp *w = &s->warps[warp];
     tcc_pframe f = w->frames[w->depth - 1];
+    bool elected = tcc_p_is_elected(tcc_p_slot(p, s, warp, f.of->operands[0]));
     for (unsigned i = 0; yield && i < f.of->op->n_results; i++) {
         tcc_pvalue v = read(p, s, warp, yield->operands[i]);
         tcc_pvalue old = read(p, s, warp, f.of->results[i]);
         if (f.may && v.kind != TCC_P_REGISTERS)
             v = (tcc_pvalue){.kind = TCC_P_UNKNOWN};
         if (f.of->results[i] != TCC_P_NO_SLOT)
-            write(p, s, warp, f.of->results[i], f.mask == f.outer ? v : merge(p, &old, &v, f.mask));
+            write(p, s, warp, f.of->results[i], f.mask == f.outer ? v : merge(p, warp, &old, &v, f.mask, elected));
     }
     tcc_p_clear_slots(p, s, warp);
     w->mask = f.outer;
@@ -297,6 +306,8 @@ tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp)
         return TCC_P_FAILED;
     w->touched |= in->touches;
     uint32_t at = f->pc;
+    if (!in->op->n_regions && !in->given)
+        tcc_p_lanes_differ_by(p, s, warp, in);
     tcc_presult r = in->run ? tcc_p_run(p, s, warp, in) : (hook ? hook : compute)(p, s, warp, in);
     bool begins = in->aside && warp == p->aside && (r == TCC_P_NEXT || r == TCC_P_JUMPED);
     if (begins && !tcc_p_aside_begin(p, s))

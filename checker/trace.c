@@ -179,6 +179,11 @@ static void print_numbers(const trace *t)
         long long least = (long long)((record->least + of->add) / of->by);
         bool most = record->most != INT64_MAX && record->most + of->add >= (least + 1) * of->by;
         bool exact = record->most != INT64_MAX && !most;
+        if (record->op && record->op->code == TCC_OP_nvvm_elect) {
+            if (record->least == record->most)
+                tcc_note(t->p->diag, record->op->loc, "%s", tcc_p_elected_text(t->p, record));
+            continue;
+        }
         const char *what = record->truth ? "this condition is" : "this loop's bound is";
         if (record->op && !record->known && (exact || most || least > 0))
             tcc_note(t->p->diag, record->op->loc, "%s %s%lld%s%s", what, exact ? "" : "at least ",

@@ -354,7 +354,7 @@ struct tcc_cta {
     size_t n_mbarriers;
     tcc_named_barrier named[TCC_NAMED_BARRIERS];
     TCC_VEC(tcc_smem_access) remote; /* the last arrival of each warp of another CTA here */
-    unsigned elected;                /* the lane that elect.sync picks */
+    unsigned elected;                /* a lane, any, that elect.sync picks in some of the warps */
     int64_t free_registers;
 };
 

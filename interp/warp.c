@@ -222,9 +222,18 @@ tcc_outcome tcc_eval_nvvm_opaque(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
+/* Any lane, always the same of a warp: the first, the last, or any, as the warp, its CTA and the seed have it. */
+static unsigned elected_lane(const tcc_thread *t)
+{
+    const tcc_cta *c = t->warp->cta;
+    const unsigned lanes[] = {0, TCC_WARP_LANES - 1, c->elected};
+    enum { WAYS = sizeof lanes / sizeof *lanes };
+    return lanes[(t->x->run->options->seed % WAYS + (uint64_t)c->id + t->id) % WAYS];
+}
+
 tcc_outcome tcc_eval_nvvm_elect(tcc_thread *t, const tcc_inst *in)
 {
-    unsigned lane = t->warp->cta->elected;
+    unsigned lane = elected_lane(t);
     if (!tcc_converged(t, in))
         return TCC_FAILED;
     for (unsigned l = 0; l < TCC_WARP_LANES; l++)

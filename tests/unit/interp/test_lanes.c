@@ -27,6 +27,7 @@ static const char head[] = "  %t = nvvm.tid : i32\n"
                            "  %first = arith.cmp %t, %c0 {pred = eq} : i1\n"
                            "  %leads = arith.cmp %lane, %c0 {pred = eq} : i1\n"
                            "  %half = arith.cmp %lane, %c16 {pred = lt} : i1\n"
+                           "  %yes = arith.const {value = 1} : i1\n"
                            "  %reads = arith.cmp %warp, %c0 {pred = eq} : i1\n"
                            "  %t4 = arith.mul %t, %c4 : i32\n"
                            "  %mine = arith.add %smem, %t4 : i32\n"
@@ -131,6 +132,68 @@ static const struct {
     {"in one lane", LEADS(SYNC), "nvvm.warp.sync in 1 of a warp's 32 lanes"},
 };
 
+/* What the elected lane does. */
+#define ELECTED(what) "  %e = nvvm.elect : i1\n  scf.if %e {\n" what "  }\n"
+#define ELECTED_2(what) "  %e2 = nvvm.elect : i1\n  scf.if %e2 {\n" what "  }\n"
+#define FOLLOWS(what) "  %follows = arith.xor %leads, %yes : i1\n  scf.if %follows {\n" what "  }\n"
+#define IS_LAST "  %is_last = arith.cmp %lane, %c31 {pred = eq} : i1\n"
+#define LOAD_LAST                                                                                                      \
+    "  %ends = arith.or %t, %c31 : i32\n  %ends4 = arith.mul %ends, %c4 : i32\n"                                      \
+    "  %end = arith.add %smem, %ends4 : i32\n" LOAD("%end")
+
+/* The elected lane may be any. The interpreter finds what is wrong for some of the seeds. */
+static const struct {
+    const char *name, *body, *says; /* NULL: it is right, else one of these, between '|' */
+} elections[] = {
+    {"any lane arrives", INIT("%c1", "%c1") WARPS(STORE SYNC ELECTED(ARRIVE), WAIT LOAD("%opposite")), NULL},
+    {"lane 0 or another arrives",
+     INIT("%c1", "%c1") WARPS(STORE SYNC ELECTED("  scf.if %leads {\n" ARRIVE "  } {\n" ARRIVE "  }\n"),
+                              WAIT LOAD("%opposite")),
+     NULL},
+    {"lane 0 arrives, if it is elected", INIT("%c1", "%c1") WARPS(ELECTED(LEADS(ARRIVE)), WAIT), "deadlock"},
+    {"another lane arrives, if it is elected", INIT("%c1", "%c1") WARPS(ELECTED(FOLLOWS(ARRIVE)), WAIT), "deadlock"},
+    {"the last lane arrives, if it is elected",
+     INIT("%c1", "%c1") WARPS(IS_LAST ELECTED("  scf.if %is_last {\n" ARRIVE "  }\n"), WAIT), "deadlock"},
+    {"lane 0 arrives, if it is elected, by one condition",
+     INIT("%c1", "%c1") WARPS("  %e = nvvm.elect : i1\n  %both = arith.and %e, %leads : i1\n"
+                              "  scf.if %both {\n" ARRIVE "  }\n", WAIT),
+     "deadlock"},
+    {"half of the lanes arrive, if one of them is elected",
+     INIT("%c1", "%c1") WARPS(ELECTED("  scf.if %half {\n" ARRIVE "  }\n"), WAIT), "deadlock"},
+    {"the elected lane of half of the lanes arrives",
+     INIT("%c1", "%c1") WARPS("  %e = nvvm.elect : i1\n  scf.if %half {\n  scf.if %e {\n" ARRIVE "  }\n  }\n", WAIT),
+     "deadlock"},
+    {"all others arrive, and lane 0 once more",
+     INIT("%c32", "%c1") WARPS("  %e = nvvm.elect : i1\n  scf.if %e {\n  } {\n" ARRIVE "  }\n" LEADS(ARRIVE), WAIT),
+     NULL},
+    {"all others arrive, by conditions",
+     INIT("%c32", "%c1") WARPS("  %e = nvvm.elect : i1\n  scf.if %e {\n  } {\n" LEADS(ARRIVE) FOLLOWS(ARRIVE) "  }\n",
+                               WAIT),
+     "deadlock"},
+    {"lane 0 arrives, if the first lane says that it is elected",
+     INIT("%c1", "%c1") WARPS("  %e = nvvm.elect : i1\n  %n = arith.select %e, %c1, %c0 : i32\n"
+                              "  %of_0 = nvvm.uniform %n : i32\n  %is_0 = arith.cmp %of_0, %c0 {pred = ne} : i1\n"
+                              "  scf.if %is_0 {\n" LEADS(ARRIVE) "  }\n",
+                              WAIT),
+     "deadlock|more than|too early"},
+    {"two warps, each by its own choice",
+     INIT("%c1", "%c1") WARPS(ELECTED(LEADS(ARRIVE)), ELECTED_2(FOLLOWS(ARRIVE))) "  nvvm.mbarrier.wait %bar, %c0\n",
+     "deadlock|more than|too early"},
+    {"it waits, all read", INIT("%c32", "%c1") WARPS(STORE ARRIVE, ELECTED(WAIT) LOAD("%opposite")),
+     "that warp 1 may still be writing"},
+    {"it waits, lane 0 reads", INIT("%c32", "%c1") WARPS(STORE ARRIVE, ELECTED(WAIT) LEADS(LOAD("%opposite"))),
+     "that warp 1 may still be writing"},
+    {"it waits, the last lane reads",
+     INIT("%c32", "%c1") WARPS(STORE ARRIVE, IS_LAST ELECTED(WAIT) "  scf.if %is_last {\n" LOAD("%opposite") "  }\n"),
+     "that warp 1 may still be writing"},
+    {"it waits and reads", INIT("%c32", "%c1") WARPS(STORE ARRIVE, ELECTED(WAIT LOAD("%opposite"))), NULL},
+    {"it reads its own word", STORE ELECTED(LOAD("%mine")), NULL},
+    {"it reads the last lane's word", STORE ELECTED(LOAD_LAST), "that another lane of it may still be writing"},
+    {"it writes, and reads again", ELECTED(STORE) ELECTED_2(LOAD("%mine")), NULL},
+    {"it writes, lane 0 reads", ELECTED("  nvvm.st.shared %flag, %v\n") "  nvvm.barrier %c0, %c64\n" LEADS(LOAD("%flag")),
+     "may still be writing"},
+};
+
 /* Lanes that still wait for a phase while lane 0 lets the next one end. They run in step in the
  * interpreter, so that only the checker sees it. */
 #define TURNS(between)                                                                             \
@@ -191,6 +254,36 @@ START_TEST(lanes_are_ordered_by_barriers_alone)
 }
 END_TEST
 
+/* Whether what was said contains one of some texts. */
+static bool says_one(const char *said, const char *texts)
+{
+    bool found = false;
+    for (size_t n = 0; *texts && !found; texts += n + (texts[n] == '|')) {
+        char text[64] = "";
+        n = strcspn(texts, "|");
+        memcpy(text, texts, n < sizeof text ? n : sizeof text - 1);
+        found = strstr(said, text) != NULL;
+    }
+    return found;
+}
+
+START_TEST(any_lane_may_be_elected)
+{
+    enum { SEEDS = 12 };
+    const char *says = elections[_i].says;
+    verdict v = check(elections[_i].body);
+    bool right = says ? v.status == TCC_ERR_INTERNAL && says_one(v.said, says) : !v.status;
+    ck_assert_msg(right, "%s, checker: status %d, %s", elections[_i].name, v.status, v.said);
+    bool found = !says;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        v = interpret(elections[_i].body, seed);
+        ck_assert_msg(!v.status || (says && says_one(v.said, says)), "%s, interpreter: %s", elections[_i].name, v.said);
+        found |= v.status != TCC_OK;
+    }
+    ck_assert_msg(found, "%s: the interpreter finds nothing", elections[_i].name);
+}
+END_TEST
+
 START_TEST(lanes_may_wait_longer_than_lane_0)
 {
     expect("checker", "alone", check(TURNS("")), "while warp 0 still waits for the one before");
@@ -205,6 +298,7 @@ END_TEST
 static void add_tests(TCase *t)
 {
     tcase_add_loop_test(t, lanes_are_ordered_by_barriers_alone, 0, sizeof cases / sizeof *cases);
+    tcase_add_loop_test(t, any_lane_may_be_elected, 0, sizeof elections / sizeof *elections);
     tcase_add_test(t, lanes_may_wait_longer_than_lane_0);
 }
 

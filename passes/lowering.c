@@ -246,10 +246,14 @@ bool tcc_low_ends_in_group(tcc_lowering *l, const tcc_type *t, int64_t n)
 
 tcc_value *tcc_low_clear_padding(tcc_lowering *l, tcc_value *v, tcc_value *column, tcc_value *room)
 {
+    enum { BYTE_BITS = 8 };
     int64_t n = tcc_type_count(v->type);
-    const tcc_type *each = tcc_type_scalar(l->ir, v->type->elem);
+    const tcc_type *vec = v->type;
+    bool is_byte = tcc_scalar_bits(vec->elem) == BYTE_BITS; /* of which floats are only converted */
+    const tcc_type *each = tcc_type_scalar(l->ir, is_byte ? TCC_u8 : vec->elem);
     bool is_float = tcc_scalar_classify(each->elem) == TCC_CLASS_FLOAT;
     tcc_value *zero = is_float ? tcc_build_float(&l->b, each, 0) : tcc_build_int(&l->b, each, 0);
+    v = is_byte ? TCC_EMIT(&l->b, vec_bitcast, tcc_low_vec(l, TCC_u8, n), v) : v;
     tcc_value **elements = TCC_NEW_ARRAY(l->ctx->scratch, tcc_value *, n);
     for (int64_t e = 0; e < n; e++) {
         elements[e] = tcc_low_extract(l, v, e);
@@ -258,7 +262,8 @@ tcc_value *tcc_low_clear_padding(tcc_lowering *l, tcc_value *v, tcc_value *colum
         tcc_value *inside = tcc_low_cmp(l, "lt", tcc_low_add(l, column, e), room);
         elements[e] = TCC_EMIT(&l->b, arith_select, each, inside, elements[e], zero);
     }
-    return tcc_low_pack(l, each->elem, (size_t)n, elements, n);
+    v = tcc_low_pack(l, each->elem, (size_t)n, elements, n);
+    return is_byte ? TCC_EMIT(&l->b, vec_bitcast, vec, v) : v;
 }
 
 tcc_value *tcc_low_stride(tcc_lowering *l, const tcc_type *t, int d, bool *one)

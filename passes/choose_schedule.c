@@ -34,6 +34,7 @@ tcc_loc tcc_choice_place(const tcc_choice *ch, const char *key)
     return a && a->loc.line ? a->loc : ch->f->loc;
 }
 
+const char tcc_columns_of_instruction[] = "the matrix instruction's columns";
 const char tcc_depth_of_instruction[] = "the matrix instruction's depth";
 
 tcc_status tcc_choice_read_tile(tcc_choice *ch, const tcc_tile_steps *steps)
@@ -48,7 +49,7 @@ tcc_status tcc_choice_read_tile(tcc_choice *ch, const tcc_tile_steps *steps)
         {ch->c.axes[0], &ch->s.m, steps->m, steps->max, &ch->given_m,
          "the matrix instruction's rows"},
         {ch->c.axes[1], &ch->s.n, steps->n, steps->max, &ch->given_n,
-         "the matrix instruction's columns"},
+         steps->why_n},
         {ch->c.k, &ch->s.k, steps->k, steps->max, &ch->given_k, steps->why_k},
     };
     for (size_t i = 0; i + 1 < tile.list.n; i += 2) {
@@ -278,8 +279,7 @@ bool tcc_choice_runs_across(const tcc_choice *ch, int axis)
     bool any = false;
     for (size_t i = 0; i < ch->c.n_operands; i++) {
         const tcc_sum_operand *o = &ch->c.operands[i];
-        tcc_attr map = tcc_attr_list(&o->read->attrs, "map");
-        any |= o->axis == axis && map.list.n && strcmp(map.list.items[map.list.n - 1].s, o->k);
+        any |= o->axis == axis && tcc_sum_operand_runs_across(o);
     }
     return any;
 }

@@ -38,12 +38,12 @@ tcc_loc tcc_choice_place(const tcc_choice *ch, const char *key);
     (tcc_error((ch)->ctx->diag, TCC_ERR_TARGET, tcc_choice_place(ch, key), __VA_ARGS__),           \
      TCC_ERR_TARGET)
 
-/* What the sizes of a tile must be multiples of, with the reason for k, and the largest. */
+/* What the sizes of a tile must be multiples of, with the reasons for n and k, and the largest. */
 typedef struct tcc_tile_steps {
     int64_t m, n, k, max;
-    const char *why_k;
+    const char *why_n, *why_k;
 } tcc_tile_steps;
-extern const char tcc_depth_of_instruction[];
+extern const char tcc_columns_of_instruction[], tcc_depth_of_instruction[];
 
 /* Finds the sums of ch->f, whose rows run along the index given by its attributes. */
 bool tcc_choice_find_sums(tcc_choice *ch);

@@ -317,7 +317,7 @@ tcc_status tcc_rdna_choose(tcc_choice *ch)
     const char *why =
         of_instruction ? tcc_depth_of_instruction : "what lanes read from LDS at a time, 16 bytes each";
     tcc_status status =
-        tcc_choice_read_tile(ch, &(tcc_tile_steps){STEP, STEP, step, TILE_MAX, why});
+        tcc_choice_read_tile(ch, &(tcc_tile_steps){STEP, STEP, step, TILE_MAX, tcc_columns_of_instruction, why});
     if (status)
         return status;
     if (!ch->given_k)

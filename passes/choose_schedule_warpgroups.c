@@ -153,11 +153,26 @@ static tcc_mma_shape instruction(const tcc_choice *ch)
     return shape;
 }
 
+/* What their columns are a multiple of: rows of operands that run along them are copied 16 bytes at a time. What an
+ * operand is computed of may be narrower than what is multiplied. */
+static int64_t step_n(const tcc_choice *ch)
+{
+    enum { CHUNK_BITS = 128 };
+    int64_t step = instruction(ch).n_step;
+    for (size_t i = 0; i < ch->c.n_operands; i++) {
+        const tcc_sum_operand *o = &ch->c.operands[i];
+        int64_t bits = tcc_scalar_bits(o->read->results[0].type->elem);
+        while (o->axis == 1 && tcc_sum_operand_runs_across(o) && step * bits % CHUNK_BITS)
+            step *= 2;
+    }
+    return step;
+}
+
 /* Columns of the instructions that multiply a tile; 0: they are too many, or too few for it. */
 static int64_t columns_of(const tcc_choice *ch, const tcc_schedule *s)
 {
     int64_t n = tcc_schedule_instr_n(s, ch->target);
-    return n % instruction(ch).n_step ? 0 : n;
+    return n % step_n(ch) ? 0 : n;
 }
 
 /* Small tiles are for sums that wait for memory: as deep as shared memory is filled by. */
@@ -286,7 +301,8 @@ static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
     double best_time = 0;
     best.stages = 1;
     best.m = ch->given_m ? s->m : 64;
-    best.n = ch->given_n ? s->n : tcc_choice_columns(ch);
+    int64_t least = tcc_choice_columns(ch) > step_n(ch) ? tcc_choice_columns(ch) : step_n(ch);
+    best.n = ch->given_n ? s->n : least;
     if (!given_warpgroups)
         best.warpgroups = warpgroups_for(s, best.m);
     for (size_t i = 0; i < sizeof structures / sizeof *structures; i++) {
@@ -354,7 +370,7 @@ static tcc_status choose_tile(tcc_choice *ch)
             ch, "tile",
             "tile %s %lld: need a multiple of %lld with %lld threads, whose share of "
             "registers is too small for one matrix instruction",
-            *ch->c.axes[1] ? ch->c.axes[1] : "n", (long long)s->n, (long long)(2 * instruction(ch).n_step),
+            *ch->c.axes[1] ? ch->c.axes[1] : "n", (long long)s->n, (long long)(2 * step_n(ch)),
             (long long)tcc_schedule_threads(s));
     return TCC_OK;
 }
@@ -517,7 +533,10 @@ tcc_status tcc_sm90_choose(tcc_choice *ch)
     s->cluster_k = tcc_schedule_cluster_of(ch->f, ch->c.k);
     tcc_status status = check_turns(ch);
     if (!status)
-        status = tcc_choice_read_tile(ch, &(tcc_tile_steps){64, instruction(ch).n_step, instruction(ch).k, BOX_MAX,
+        status = tcc_choice_read_tile(ch, &(tcc_tile_steps){64, step_n(ch), instruction(ch).k, BOX_MAX,
+                                                            step_n(ch) == instruction(ch).n_step
+                                                                ? tcc_columns_of_instruction
+                                                                : "16 bytes of an operand's rows",
                                                             tcc_depth_of_instruction});
     if (!status)
         status = choose_tile(ch);
@@ -540,7 +559,7 @@ void tcc_sm90_choose_generic(tcc_choice *ch)
 {
     tcc_schedule *s = &ch->s;
     s->m = 64;
-    int64_t step = instruction(ch).n_step;
+    int64_t step = step_n(ch);
     s->n = tcc_choice_cover(ch->c.extents[1], step, 64);
     s->k = tcc_choice_cover(ch->c.k_extent, instruction(ch).k, 64);
     s->stages = s->warpgroups = 1;

@@ -386,7 +386,7 @@ tcc_status tcc_warps_choose(tcc_choice *ch)
     s->split = tcc_schedule_key_of(ch->f, TCC_KEY_split, 1);
     int64_t m_step = tcc_warps_step(s, 0), n_step = step_n(mma, tcc_warps_step(s, 1));
     tcc_status status = tcc_choice_read_tile(
-        ch, &(tcc_tile_steps){m_step, n_step, step_k(mma), TILE_MAX,
+        ch, &(tcc_tile_steps){m_step, n_step, step_k(mma), TILE_MAX, tcc_columns_of_instruction,
                               step_k(mma) == mma->k ? tcc_depth_of_instruction : "the least depth of a stage"});
     if (status)
         return status;

@@ -429,6 +429,12 @@ bool tcc_sum_operand_is_computed(const tcc_sum_operand *o)
     return o->value->def != o->read;
 }
 
+bool tcc_sum_operand_runs_across(const tcc_sum_operand *o)
+{
+    tcc_attr map = tcc_attr_list(&o->read->attrs, "map");
+    return map.list.n && strcmp(map.list.items[map.list.n - 1].s, o->k);
+}
+
 bool tcc_sum_operand_is_put(const tcc_contraction *c, const tcc_sum_operand *o)
 {
     bool put = false;

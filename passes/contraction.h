@@ -79,6 +79,9 @@ const tcc_sum *tcc_contraction_widest(const tcc_contraction *c);
 /* Whether it is more than the elements of a tensor. */
 bool tcc_sum_operand_is_computed(const tcc_sum_operand *o);
 
+/* Whether its tensor's rows run along another index than the summed one. */
+bool tcc_sum_operand_runs_across(const tcc_sum_operand *o);
+
 /* Whether it is computed and comes through shared memory where instructions of a warpgroup multiply: B, and A beside
  * it. */
 bool tcc_sum_operand_is_put(const tcc_contraction *c, const tcc_sum_operand *o);

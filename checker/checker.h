@@ -39,8 +39,8 @@ typedef struct tcc_covered {
 /* The same, and what the proof has covered; of another result only the steps are set. */
 tcc_status tcc_protocol_measure(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag, tcc_covered *covered);
 
-/* The same for every function of a module, several at a time; tells of the first that is wrong. `n_threads`: 0 for as
- * many as there are processors; what is said does not depend on it. */
+/* The same for every function of a module, and for the plans that launch them (launch.h), several at a time; tells of
+ * the first that is wrong. `n_threads`: 0 for as many as there are processors; what is said does not depend on it. */
 tcc_status tcc_protocol_check_all(const tcc_ir *ir, size_t n_threads, tcc_diag *diag);
 
 #endif

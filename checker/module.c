@@ -1,5 +1,5 @@
-/* module: the functions of a module, several at a time: they have nothing to do with each other, but that one proof is
- * for all that are alike (alike.c).
+/* module: the functions of a module, and the plans that launch them, several at a time: they have nothing to do with each
+ * other, but that one proof is for all functions that are alike (alike.c).
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <pthread.h>
@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "checker/launch.h"
 #include "checker/model.h"
 #include "ir/signature.h"
 #include "support/threads.h"
@@ -20,9 +21,9 @@ typedef struct proof {
 /* What the threads share. */
 typedef struct work {
     const tcc_func **funcs;
-    tcc_status *status; /* of each; an error until it is proven */
+    tcc_status *status; /* of each, and behind them of the plan of each; an error until it is proven */
     bool *layouts;      /* whether its proof asked how operands lie (operands.c): then it is for no other */
-    proof *proofs;      /* of those that were begun; the lock is held while they are looked at */
+    proof *proofs;      /* of those that were begun, in the order of `status`; the lock is held while they are looked at */
     size_t n;
     atomic_size_t next;
     pthread_mutex_t lock;
@@ -37,11 +38,11 @@ static bool is_first(work *w, size_t i, const uint8_t *bytes, size_t n)
     memcpy(kept, bytes, n);
     pthread_mutex_lock(&w->lock);
     size_t k = 0;
-    while (k < w->n && !(w->proofs[k].n == n && w->proofs[k].first == k && !memcmp(w->proofs[k].bytes, bytes, n)))
+    while (k < 2 * w->n && !(w->proofs[k].n == n && w->proofs[k].first == k && !memcmp(w->proofs[k].bytes, bytes, n)))
         k++;
-    w->proofs[i] = (proof){kept, n, k < w->n ? k : i};
+    w->proofs[i] = (proof){kept, n, k < 2 * w->n ? k : i};
     pthread_mutex_unlock(&w->lock);
-    return k == w->n;
+    return k == 2 * w->n;
 }
 
 /* A proof takes memory of its own, more than the IR does. */
@@ -62,19 +63,37 @@ static tcc_status check(work *w, size_t i, tcc_arena *scratch)
     return status;
 }
 
+static tcc_status check_plan(work *w, size_t i, tcc_arena *scratch)
+{
+    jmp_buf oom;
+    if (setjmp(oom))
+        return TCC_ERR_MEMORY;
+    tcc_arena_set_oom(scratch, &oom);
+    tcc_arena_clear(scratch);
+    tcc_diag silent = {0};
+    tcc_status status;
+    tcc_lplan p;
+    if (!tcc_launch_open(&p, w->funcs[i], scratch, &silent, &status))
+        return status;
+    size_t n;
+    const uint8_t *bytes = tcc_launch_write(&p, &n);
+    return is_first(w, w->n + i, bytes, n) ? tcc_launch_prove(&p) : TCC_OK;
+}
+
 /* Takes functions that no thread has taken yet. Errors are reported later. */
 static void *take_functions(void *arg)
 {
     work *w = arg;
     tcc_arena *scratch = tcc_arena_create(NULL);
-    for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->n;)
-        w->status[i] = scratch ? check(w, i, scratch) : TCC_ERR_MEMORY;
+    for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < 2 * w->n;)
+        w->status[i] = !scratch ? TCC_ERR_MEMORY : i < w->n ? check(w, i, scratch) : check_plan(w, i - w->n, scratch);
     tcc_arena_destroy(scratch);
     return NULL;
 }
 
-/* What is wrong with a function, once more. */
-static tcc_status check_again(const tcc_func *f, tcc_diag *diag)
+/* What is wrong with a function or a plan, once more. */
+static tcc_status check_again(tcc_status (*of)(const tcc_func *, tcc_arena *, tcc_diag *), const tcc_func *f,
+                              tcc_diag *diag)
 {
     jmp_buf oom;
     tcc_arena *scratch = tcc_arena_create(NULL);
@@ -83,9 +102,14 @@ static tcc_status check_again(const tcc_func *f, tcc_diag *diag)
         return TCC_ERR_MEMORY;
     }
     tcc_arena_set_oom(scratch, &oom);
-    tcc_status status = tcc_protocol_check(f, scratch, diag);
+    tcc_status status = of(f, scratch, diag);
     tcc_arena_destroy(scratch);
     return status;
+}
+
+static size_t first_of(const work *w, size_t i)
+{
+    return w->proofs[i].bytes ? w->proofs[i].first : i;
 }
 
 /* Tells what is wrong in the functions' order: it goes wrong again. What the first proof is not for has its own. */
@@ -93,10 +117,13 @@ static tcc_status tell(const work *w, tcc_diag *diag)
 {
     tcc_status status = TCC_OK;
     for (size_t i = 0; i < w->n && !status; i++) {
-        size_t first = w->proofs[i].bytes ? w->proofs[i].first : i;
+        size_t first = first_of(w, i);
         if (w->status[first] || (first != i && w->layouts[first]))
-            status = check_again(w->funcs[i], diag);
+            status = check_again(tcc_protocol_check, w->funcs[i], diag);
     }
+    for (size_t i = 0; i < w->n && !status; i++)
+        if (w->status[first_of(w, w->n + i)])
+            status = check_again(tcc_launch_check, w->funcs[i], diag);
     return status;
 }
 
@@ -107,20 +134,20 @@ tcc_status tcc_protocol_check_all(const tcc_ir *ir, size_t n_threads, tcc_diag *
     for (const tcc_func *f = ir->first; f; f = f->next)
         n += !tcc_func_is_definition(f);
     w.funcs = calloc(n + 1, sizeof *w.funcs);
-    w.status = calloc(n + 1, sizeof *w.status);
+    w.status = calloc(2 * n + 1, sizeof *w.status);
     w.layouts = calloc(n + 1, sizeof *w.layouts);
-    w.proofs = calloc(n + 1, sizeof *w.proofs);
+    w.proofs = calloc(2 * n + 1, sizeof *w.proofs);
     tcc_status status = TCC_ERR_MEMORY;
     if (w.funcs && w.status && w.layouts && w.proofs) {
         for (const tcc_func *f = ir->first; f; f = f->next)
             if (!tcc_func_is_definition(f)) {
-                w.status[w.n] = TCC_ERR_INTERNAL;
+                w.status[w.n] = w.status[n + w.n] = TCC_ERR_INTERNAL;
                 w.funcs[w.n++] = f;
             }
         tcc_run_threads(n_threads ? n_threads : tcc_threads_for(n), take_functions, &w);
         status = tell(&w, diag);
     }
-    for (size_t i = 0; w.proofs && i < w.n; i++)
+    for (size_t i = 0; w.proofs && i < 2 * w.n; i++)
         free(w.proofs[i].bytes);
     free(w.funcs);
     free(w.status);

@@ -1,0 +1,239 @@
+/* launch: what the files that walk through launches share.
+ *
+ * A launch plan is right for all sizes that its conditions allow. Here it is launched for a few of them, on nothing but
+ * numbers: of each kernel only what decides which elements threads access is computed, for every CTA, warp and lane.
+ * Nothing waits, and no element has a value; that warps wait for each other is proven apart (explore.c).
+ *
+ * launch.c          a plan: its steps one after the other, and what holds behind them
+ * launch_alike.c    whether two plans are the same
+ * launch_sizes.c    the sizes
+ * launch_slice.c    the ops of a kernel that matter
+ * launch_walk.c     a warp on its way through them
+ * launch_values.c   what they compute
+ * launch_words.c    words in shared memory by which warps tell each other which tile comes next
+ * launch_tensors.c  the elements of tensors, and who wrote them
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_CHECKER_LAUNCH_H
+#define TCC_CHECKER_LAUNCH_H
+
+#include "ir/elementwise.h"
+#include "ir/ir.h"
+#include "support/map.h"
+
+enum { TCC_L_LANES = 64, TCC_L_NO_SLOT = -1, TCC_L_SAMPLES = 4 };
+
+/* ---- the ops that matter --------------------------------------------------------------- */
+
+typedef struct tcc_linst tcc_linst;
+
+/* A block. Slots are numbers of values; TCC_L_NO_SLOT: nothing depends on the value. */
+typedef struct tcc_lcode {
+    tcc_linst *insts;
+    size_t n;
+    int *args;       /* slots */
+    int *nexts;      /* of a loop: where the carried values of the next iteration are meanwhile */
+    int *yields;     /* slots of what its terminator passes on */
+    size_t n_args, n_yields;
+} tcc_lcode;
+
+struct tcc_linst {
+    const tcc_op *op;
+    int *operands, *results; /* slots */
+    tcc_lcode *regions;
+    bool runs;        /* of a loop: whether its iterations matter, and not only that there are some */
+    bool at_least_once, tests; /* of a loop: has the attributes at_least_once, while */
+    bool accesses, writes; /* global memory */
+    bool computes;    /* integers from integers */
+    bool divides;
+    bool over;        /* what it reads may end outside */
+    int param;        /* that says where; -1: none */
+    int64_t disp;     /* is added to the offset, in its unit */
+    int64_t bits;     /* that a lane accesses */
+};
+
+typedef struct tcc_lprogram {
+    tcc_lcode body;
+    size_t n_slots;
+    TCC_VEC(tcc_linst) constants; /* computed once, and in no block */
+    bool draws;                   /* whether tiles are drawn */
+} tcc_lprogram;
+
+/* Which parameter of its function says where an op accesses global memory; -1: it is computed. */
+int tcc_launch_parameter(const tcc_op *op);
+
+/* Finds the ops that matter. reads: of each parameter whether loads from it do. */
+tcc_lprogram *tcc_launch_slice(const tcc_func *f, const bool *reads, tcc_arena *scratch);
+
+/* ---- sizes ----------------------------------------------------------------------------- */
+
+/* A launch: an extent for each of `dims`. */
+typedef struct tcc_lsizes {
+    tcc_attr dims;
+    int64_t *extents;
+    unsigned sample; /* from 0 up to TCC_L_SAMPLES; of the last, grids that may be smaller have two clusters */
+} tcc_lsizes;
+
+/* Chooses a sample of the sizes that all steps of a plan allow. False: there is none. */
+bool tcc_launch_choose_sizes(const tcc_func *variant, const tcc_func *parameters, tcc_lsizes *s, tcc_arena *scratch);
+/* A dimension, [roundup, DIMENSION, n], or several multiplied: of names joined by dots, or of a list. -1: it is none of
+ * these, or too large. */
+int64_t tcc_launch_extent(const tcc_lsizes *s, tcc_attr a);
+int64_t tcc_launch_multiply(const tcc_lsizes *s, tcc_attr factors, int64_t n);
+/* "M = 1, N = 8" */
+const char *tcc_launch_sizes_text(const tcc_lsizes *s, tcc_arena *scratch);
+
+/* ---- tensors --------------------------------------------------------------------------- */
+
+/* What an element is; from TCC_L_WRITTEN on the number of the cluster that wrote it, counted through all steps. */
+enum {
+    TCC_L_UNDEFINED,
+    TCC_L_ZERO,  /* by the plan */
+    TCC_L_GIVEN, /* by the caller */
+    TCC_L_WRITTEN
+};
+
+typedef enum tcc_lrole { TCC_L_IN, TCC_L_OUT, TCC_L_INOUT, TCC_L_WORKSPACE } tcc_lrole;
+
+typedef struct tcc_ltensor {
+    const char *name;
+    const tcc_type *type;
+    tcc_lrole role;
+    int64_t n;       /* elements, those between the end of a row and the next one included */
+    int64_t row;     /* elements from one row to the next */
+    int64_t columns; /* elements of a row that there are; the others may be read and written, and mean nothing */
+    uint32_t *elems; /* what each is; NULL: nothing is recorded */
+    bool tiled;      /* written by a step whose grid counts tiles */
+} tcc_ltensor;
+
+/* The box of a tensor map. */
+enum { TCC_L_RANK = 5 };
+typedef struct tcc_lmap {
+    tcc_ltensor *tensor;
+    int64_t extents[TCC_L_RANK], strides[TCC_L_RANK], box[TCC_L_RANK];
+    unsigned rank;
+} tcc_lmap;
+
+/* Makes the tensors that a plan accesses, for its sizes, as they are before the first step. `parameters` as
+ * tcc_func_parameters gives them. False, reported: one is too large. */
+tcc_ltensor *tcc_launch_tensors(const tcc_func *variant, const tcc_func *parameters, const tcc_lsizes *s,
+                                tcc_arena *scratch);
+/* ---- a launch -------------------------------------------------------------------------- */
+
+/* A parameter of a kernel: a number, a tensor's address or a tensor map. */
+typedef struct tcc_lparam {
+    tcc_ltensor *tensor; /* NULL: it is a number */
+    tcc_lmap map;        /* rank 0: it is none */
+    bool known;          /* of a number */
+    int64_t number;
+} tcc_lparam;
+
+/* Words that were stored at an address, the first one first. */
+typedef struct tcc_lwords {
+    int64_t address;
+    TCC_VEC(int64_t) words;
+} tcc_lwords;
+
+typedef TCC_VEC(tcc_lwords) tcc_lcta_words;
+
+typedef struct tcc_launch {
+    const tcc_func *f;
+    const tcc_lprogram *program;
+    const tcc_lsizes *sizes;
+    tcc_lparam *params;
+    int64_t n_ctas, drawn;
+    uint32_t first_writer; /* the number of its first cluster */
+    unsigned cluster, n_warps, lanes;
+    bool counts_tiles; /* whether the grid depends on sizes */
+    tcc_arena *scratch;
+    tcc_diag *diag;
+    tcc_status status;
+    tcc_lcta_words *words;      /* of each CTA of the cluster */
+    TCC_VEC(int64_t) draws;     /* of the cluster */
+    bool writes;                /* the cluster has written something */
+} tcc_launch;
+
+/* How much is known of a value. */
+typedef enum tcc_lknown { TCC_L_UNKNOWN, TCC_L_UNIFORM, TCC_L_VARYING } tcc_lknown;
+
+/* A warp on its way. */
+typedef struct tcc_lwarp {
+    tcc_launch *l;
+    int64_t cta;
+    unsigned rank, id;
+    uint32_t writer;     /* the number of its cluster */
+    uint64_t mask;       /* lanes that run */
+    bool rehearses;      /* only what is drawn matters */
+    bool waits;          /* for a word that is not stored yet */
+    size_t n_drawn;
+    tcc_lcta_words read; /* how many words of each address: those in its list count */
+    tcc_cell *cells;     /* TCC_L_LANES of each slot */
+    uint8_t *known;      /* a tcc_lknown of each slot */
+    uint8_t *at_first;   /* what is known before a warp runs */
+} tcc_lwarp;
+
+static inline tcc_cell *tcc_launch_cells(const tcc_lwarp *w, int slot)
+{
+    return w->cells + (size_t)slot * TCC_L_LANES;
+}
+/* An integer in a lane. */
+static inline int64_t tcc_launch_int(const tcc_lwarp *w, int slot, unsigned lane)
+{
+    return tcc_launch_cells(w, slot)[w->known[slot] == TCC_L_UNIFORM ? 0 : lane].i;
+}
+/* The first lane that runs. */
+static inline unsigned tcc_launch_first_lane(const tcc_lwarp *w)
+{
+    return (unsigned)__builtin_ctzll(w->mask);
+}
+/* Gives a result one number for all lanes. */
+void tcc_launch_give(tcc_lwarp *w, const tcc_linst *in, int64_t number);
+
+/* Reports what is wrong, at an op or the kernel, and returns false. */
+bool tcc_launch_wrong(tcc_launch *l, tcc_status status, const tcc_op *op, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* The same of a warp: a note says where and for which sizes. */
+bool tcc_launch_wrong_in(tcc_lwarp *w, tcc_status status, const tcc_op *op, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Runs all warps of a launch. */
+bool tcc_launch_run(tcc_launch *l);
+/* Computes what an op other than control flow gives; false: something is wrong. */
+bool tcc_launch_compute(tcc_lwarp *w, const tcc_linst *in);
+/* An access to global memory. */
+bool tcc_launch_access(tcc_lwarp *w, const tcc_linst *in);
+/* Draws, and words in shared memory. */
+bool tcc_launch_draw(tcc_lwarp *w, const tcc_linst *in);
+bool tcc_launch_store_word(tcc_lwarp *w, const tcc_linst *in);
+bool tcc_launch_load_word(tcc_lwarp *w, const tcc_linst *in);
+void tcc_launch_map_word(tcc_lwarp *w, const tcc_linst *in); /* nvvm.mapa */
+
+/* ---- plans ----------------------------------------------------------------------------- */
+
+typedef struct tcc_lstep {
+    const tcc_func *f;
+    const tcc_lprogram *program;
+} tcc_lstep;
+
+/* A plan with one set of sizes. */
+typedef struct tcc_lplan {
+    const tcc_func *variant, *parameters;
+    tcc_lstep *steps;
+    size_t n_steps, n_tensors;
+    tcc_ltensor *tensors;
+    uint32_t writers; /* the number of the next cluster */
+    tcc_lsizes sizes;
+    tcc_arena *scratch;
+    tcc_diag *diag;
+} tcc_lplan;
+
+/* Reads the plan of a variant. False: there is nothing to check, with the status TCC_OK where it is none. */
+bool tcc_launch_open(tcc_lplan *p, const tcc_func *variant, tcc_arena *scratch, tcc_diag *diag, tcc_status *status);
+/* All that its check looks at, in bytes: what is the same in another plan of the module need not be checked again. */
+const uint8_t *tcc_launch_write(const tcc_lplan *p, size_t *n);
+/* Checks it. Returns as tcc_protocol_check does (checker.h). */
+tcc_status tcc_launch_prove(tcc_lplan *p);
+/* All of this. */
+tcc_status tcc_launch_check(const tcc_func *variant, tcc_arena *scratch, tcc_diag *diag);
+
+#endif

@@ -1,0 +1,246 @@
+/* launch_sizes: sizes for which a plan is walked through. What could be wrong with a count of tiles or iterations shows
+ * in launches that have as little as is allowed, at the end of a tile and right behind it: dimensions of which a grid
+ * counts tiles are the least that is allowed, one tile, or a little more; in the latter case CTAs that may compute
+ * several tiles do so as well. Those of results that no grid counts are longer than a tile can be: either a CTA goes
+ * through all of them, or some are not written.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "checker/launch.h"
+#include "ir/signature.h"
+#include "support/extent.h"
+#include "support/gcd.h"
+#include "support/str.h"
+
+enum { LONG = 600, SHORT = 3, SUMMED = 150, FACTOR = 2, MAX_UNIT = 4096, MAX_ELEMS = 1 << 22 };
+
+/* What is known of a dimension. */
+typedef struct dimension {
+    int64_t least, most, unit; /* as conditions have it: it is a multiple of `unit` */
+    int64_t tile;              /* that the grids count; 0: none does */
+    bool factor;               /* multiplied with another that has tiles */
+    bool result;               /* of a tensor that is written */
+    bool mapped;               /* of a tensor map, where it is at least 1 */
+} dimension;
+
+/* ---- numbers ------------------------------------------------------------------------------- */
+
+int64_t tcc_launch_extent(const tcc_lsizes *s, tcc_attr a)
+{
+    const tcc_attr *of = a.kind == TCC_ATTR_LIST ? a.list.items : NULL;
+    if (tcc_attr_is_record(a, "roundup", "di") && of[2].i > 0) {
+        int64_t n = tcc_launch_extent(s, of[1]);
+        return n < 0 ? -1 : (n + of[2].i - 1) / of[2].i * of[2].i;
+    }
+    if (a.kind != TCC_ATTR_STR)
+        return a.kind == TCC_ATTR_INT ? a.i : -1;
+    int64_t n = 1;
+    tcc_extent_factor factor;
+    for (const char *left = a.s; tcc_extent_take(&left, &factor);) {
+        int d = tcc_dims_find(s->dims, &factor);
+        if ((factor.n && d < 0) || __builtin_mul_overflow(n, factor.n ? s->extents[d] : factor.number, &n))
+            return -1;
+    }
+    return n;
+}
+
+int64_t tcc_launch_multiply(const tcc_lsizes *s, tcc_attr factors, int64_t n)
+{
+    for (size_t i = 0; i < factors.list.n; i++) {
+        int64_t extent = tcc_launch_extent(s, factors.list.items[i]);
+        if (extent < 0 || __builtin_mul_overflow(n, extent, &n))
+            return -1;
+    }
+    return n;
+}
+
+const char *tcc_launch_sizes_text(const tcc_lsizes *s, tcc_arena *scratch)
+{
+    const char *text = "";
+    for (size_t d = 0; d < s->dims.list.n; d++)
+        text = tcc_arena_printf(scratch, "%s%s%s = %lld", text, d ? ", " : "", s->dims.list.items[d].s,
+                                (long long)s->extents[d]);
+    return s->dims.list.n ? text : "no dimensions";
+}
+
+/* ---- conditions ---------------------------------------------------------------------------- */
+
+/* The last dimension among those that are multiplied; NULL: there is none. */
+static dimension *last_of(const tcc_lsizes *s, dimension *all, tcc_attr a)
+{
+    dimension *last = NULL;
+    if (tcc_attr_is_record(a, "roundup", "di"))
+        return NULL;
+    for (size_t i = 0; a.kind == TCC_ATTR_LIST && i < a.list.n; i++) {
+        dimension *d = last_of(s, all, a.list.items[i]);
+        last = d ? d : last;
+    }
+    tcc_extent_factor factor;
+    for (const char *left = a.kind == TCC_ATTR_STR ? a.s : ""; tcc_extent_take(&left, &factor);) {
+        int d = tcc_dims_find(s->dims, &factor);
+        last = d >= 0 ? &all[d] : last;
+    }
+    return last;
+}
+
+static void learn_condition(const tcc_lsizes *s, dimension *all, tcc_attr c)
+{
+    const tcc_attr *of = c.list.items;
+    if (tcc_attr_is_record(c, "min", "di") || tcc_attr_is_record(c, "max", "di")) {
+        dimension *d = last_of(s, all, of[1]);
+        if (d && of[0].s[1] == 'i')
+            d->least = d->least > of[2].i ? d->least : of[2].i;
+        else if (d)
+            d->most = d->most < of[2].i ? d->most : of[2].i;
+    } else if (tcc_attr_is_record(c, "pitch", "lii") && of[2].i > 0 && of[3].i > 0) {
+        dimension *d = last_of(s, all, of[1]);
+        int64_t unit = of[3].i / tcc_gcd(of[2].i, of[3].i);
+        if (d && d->unit / tcc_gcd(d->unit, unit) * unit <= MAX_UNIT)
+            d->unit = d->unit / tcc_gcd(d->unit, unit) * unit;
+    }
+}
+
+static bool holds(const tcc_lsizes *s, tcc_attr c)
+{
+    const tcc_attr *of = c.list.items;
+    if (tcc_attr_is_record(c, "min", "di"))
+        return tcc_launch_extent(s, of[1]) >= of[2].i;
+    if (tcc_attr_is_record(c, "max", "di"))
+        return tcc_launch_extent(s, of[1]) <= of[2].i;
+    int64_t bytes = tcc_attr_is_record(c, "pitch", "lii") || tcc_attr_is_record(c, "span", "lii")
+                        ? tcc_launch_multiply(s, of[1], of[2].i)
+                        : 0;
+    return of[0].s[0] == 's' ? bytes <= of[3].i : of[0].s[0] != 'p' || (of[3].i > 0 && bytes % of[3].i == 0);
+}
+
+static bool all_hold(const tcc_lsizes *s, const tcc_func *variant)
+{
+    bool all = true;
+    for (size_t i = 0; i < tcc_func_step_count(variant); i++) {
+        tcc_attr requires = tcc_attr_list(&tcc_func_step_at(variant, i)->attrs, "requires");
+        for (size_t c = 0; all && c < requires.list.n; c++)
+            all = requires.list.items[c].kind != TCC_ATTR_LIST || !requires.list.items[c].list.n ||
+                  requires.list.items[c].list.items[0].kind != TCC_ATTR_STR || holds(s, requires.list.items[c]);
+    }
+    return all;
+}
+
+/* ---- what there is of a dimension ---------------------------------------------------------- */
+
+/* If several are multiplied, the tiles are those of the last. */
+static void learn_tile(const tcc_lsizes *s, dimension *all, tcc_attr extent, int64_t tile)
+{
+    dimension *last = last_of(s, all, extent);
+    tcc_extent_factor factor;
+    for (const char *left = extent.kind == TCC_ATTR_STR ? extent.s : ""; tcc_extent_take(&left, &factor);) {
+        int d = tcc_dims_find(s->dims, &factor);
+        if (d >= 0)
+            all[d].factor = true;
+    }
+    if (last && last->tile < tile)
+        last->tile = tile;
+}
+
+static void learn_step(const tcc_lsizes *s, const tcc_attrs *attrs, dimension *all)
+{
+    tcc_attr requires = tcc_attr_list(attrs, "requires"), grid = tcc_attr_list(attrs, "grid");
+    tcc_attr params = tcc_attr_list(attrs, "params");
+    for (size_t c = 0; c < requires.list.n; c++)
+        learn_condition(s, all, requires.list.items[c]);
+    for (size_t x = 0; x < grid.list.n; x++) {
+        tcc_attr axis = grid.list.items[x];
+        if (axis.kind == TCC_ATTR_LIST && axis.list.n == 2 && axis.list.items[1].kind == TCC_ATTR_INT)
+            learn_tile(s, all, axis.list.items[0], axis.list.items[1].i);
+    }
+    for (size_t i = 0; i < params.list.n; i++) {
+        bool map = tcc_attr_is_record(params.list.items[i], "tensor_map", "slllis");
+        tcc_attr extents = map ? params.list.items[i].list.items[2] : (tcc_attr){.kind = TCC_ATTR_LIST};
+        for (size_t d = 0; d < extents.list.n; d++) {
+            dimension *of = last_of(s, all, extents.list.items[d]);
+            if (of)
+                of->mapped = true;
+        }
+    }
+}
+
+static void learn(const tcc_lsizes *s, const tcc_func *variant, const tcc_func *parameters, dimension *all)
+{
+    for (size_t i = 0; i < s->dims.list.n; i++)
+        all[i] = (dimension){.most = INT32_MAX, .unit = 1};
+    for (size_t i = 0; i < tcc_func_step_count(variant); i++)
+        learn_step(s, &tcc_func_step_at(variant, i)->attrs, all);
+    tcc_attr roles = tcc_attr_list(&parameters->attrs, "roles");
+    for (size_t i = 0; i < parameters->body->n_args; i++) {
+        const tcc_type *t = parameters->body->args[i]->type;
+        for (unsigned d = 0; d < t->rank && strcmp(roles.list.items[i].s, "in"); d++) {
+            tcc_attr name = {.kind = TCC_ATTR_STR, .s = t->dims[d].name ? t->dims[d].name : ""};
+            dimension *of = last_of(s, all, name);
+            if (of)
+                of->result = true;
+        }
+    }
+}
+
+/* ---- samples ------------------------------------------------------------------------------- */
+
+/* The extent of a dimension in a sample, before conditions are asked. */
+static int64_t wanted(const dimension *d, unsigned sample, int64_t length)
+{
+    if (!sample) /* without tiles, results or boxes there is no launch */
+        return d->tile || d->factor || d->result || d->mapped;
+    bool behind = sample != 2;
+    if (d->tile)
+        return d->tile + behind;
+    if (d->factor)
+        return behind ? FACTOR : 1;
+    return d->result ? length : behind ? SUMMED : SUMMED / 2;
+}
+
+/* Whether no tensor is too large to be looked at. */
+static bool fit(const tcc_lsizes *s, const tcc_func *parameters)
+{
+    for (size_t i = 0; i < parameters->body->n_args; i++) {
+        const tcc_type *t = parameters->body->args[i]->type;
+        int64_t n = 1;
+        for (unsigned d = 0; d < t->rank; d++) {
+            tcc_attr dim = t->dims[d].name ? (tcc_attr){.kind = TCC_ATTR_STR, .s = t->dims[d].name}
+                                           : (tcc_attr){.kind = TCC_ATTR_INT, .i = t->dims[d].size};
+            int64_t extent = tcc_launch_extent(s, dim);
+            if (extent < 0 || __builtin_mul_overflow(n, extent, &n) || n > MAX_ELEMS)
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool may_be_smaller(const tcc_func *variant)
+{
+    bool any = false;
+    for (size_t i = 0; i < tcc_func_step_count(variant); i++)
+        any |= tcc_attr_int(&tcc_func_step_at(variant, i)->attrs, "fewer_ctas", 0);
+    return any;
+}
+
+bool tcc_launch_choose_sizes(const tcc_func *variant, const tcc_func *parameters, tcc_lsizes *s, tcc_arena *scratch)
+{
+    if (s->sample + 1 == TCC_L_SAMPLES && !may_be_smaller(variant))
+        return false;
+    s->dims = tcc_attr_list(&parameters->attrs, "dims");
+    size_t n = s->dims.list.n;
+    s->extents = TCC_NEW_ARRAY(scratch, int64_t, n);
+    dimension *all = TCC_NEW_ARRAY(scratch, dimension, n);
+    learn(s, variant, parameters, all);
+    static const int64_t lengths[] = {LONG, SUMMED, SHORT};
+    bool ok = false;
+    for (size_t l = 0; l < sizeof lengths / sizeof *lengths && !ok; l++) {
+        for (size_t i = 0; i < n; i++) {
+            const dimension *d = &all[i];
+            int64_t extent = wanted(d, s->sample, lengths[l]);
+            extent = extent > d->most ? d->most : extent < d->least ? d->least : extent;
+            s->extents[i] = (extent + d->unit - 1) / d->unit * d->unit;
+        }
+        ok = fit(s, parameters) && all_hold(s, variant);
+    }
+    return ok;
+}

@@ -18,6 +18,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/alike.h"
+#include "ir/resize.h"
 
 /* What comes next. */
 typedef enum tag { OP, FIXED_OP, NUMBER, SLOTS, TOUCHED, BYTES, LATER, END } tag;
@@ -332,7 +333,8 @@ static void write_function(form *f, const tcc_protocol *p)
     const int64_t numbers[] = {p->threshold, p->least_threshold, p->data_threshold, p->period,
                                p->symbol_data, p->n_warps, p->n_groups, p->max_barriers, p->n_named, p->n_lanes,
                                p->amd, p->granule, p->stores, p->groups, p->writes, p->most_pending, p->smem_bytes,
-                               p->ctas, p->cta_warps, p->cta_bytes, p->ends_together, p->reaches};
+                               p->ctas, p->cta_warps, p->cta_bytes, p->ends_together, p->reaches,
+                               tcc_registers_at_launch(p->f)};
     put(&f->w, numbers, sizeof numbers);
     for (size_t i = 0; i < body->n_args; i++) { /* others are not asked for: of which number one is does not matter */
         uint32_t slot = p->body.args[i];

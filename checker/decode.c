@@ -10,6 +10,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/decode.h"
+#include "ir/resize.h"
 #include "ir/target.h"
 
 /* ---- reading ----------------------------------------------------------------------------- */
@@ -201,10 +202,24 @@ static void note_pending(tcc_protocol *p, const tcc_op *wait)
         p->most_pending = (uint32_t)pending;
 }
 
+/* Registers that MMAs use are not given away. */
+static bool leaves_registers(tcc_protocol *p)
+{
+    tcc_resize_wrong wrong;
+    if (!tcc_resize_find_wrong(p->f, p->scratch, &wrong))
+        return true;
+    tcc_error(p->diag, p->status = TCC_ERR_INTERNAL, wrong.resize->loc,
+              "nvvm.setmaxnreg leaves fewer than the %lld registers that MMAs need", (long long)wrong.need);
+    tcc_note(p->diag, wrong.op->loc, "here");
+    return false;
+}
+
 tcc_status tcc_p_decode(tcc_protocol *p)
 {
     decoder d = {.p = p, .numbers = TCC_MAP(p->scratch)};
     if (read_attributes(p) || !tcc_p_global_waits(p) || !read_block(&d, p->f->body, 0, 0, 1))
+        return p->status;
+    if (!leaves_registers(p))
         return p->status;
     tcc_p_find_registers(&d);
     find_tensors(&d);

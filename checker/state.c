@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/model.h"
 #include "ir/signature.h"
-#include "ir/target.h"
+#include "ir/resize.h"
 
-enum { REGISTER_UNIT = 8, AT_HEAD = TCC_P_AT_HEAD };
+enum { AT_HEAD = TCC_P_AT_HEAD };
 
 /* ---- states ------------------------------------------------------------------------------- */
 
@@ -120,16 +120,6 @@ void tcc_p_state_copy(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *f
         memcpy(to->globals, from->globals, from->n_globals * sizeof *to->globals);
 }
 
-/* Registers that a thread has at first: its share, as much as an instruction can name. */
-static int32_t first_registers(const tcc_protocol *p)
-{
-    const tcc_target *target = tcc_target_of(p->f->ir);
-    int64_t share = target->registers / (p->cta_warps * p->n_lanes);
-    if (share > target->thread_registers)
-        share = target->thread_registers;
-    return (int32_t)(share / REGISTER_UNIT * REGISTER_UNIT);
-}
-
 /* [dim, NAME] */
 bool tcc_p_is_dim(const tcc_protocol *p, size_t i)
 {
@@ -198,7 +188,7 @@ tcc_pstate *tcc_p_first_state(tcc_protocol *p)
         s->warps[w] = (tcc_pwarp){.depth = 1,
                                   .mask = tcc_p_all_lanes(p),
                                   .waits_at = -1,
-                                  .registers = first_registers(p)};
+                                  .registers = (int32_t)tcc_registers_at_launch(p->f)};
         s->warps[w].frames[0] = (tcc_pframe){.code = &p->body,
                                              .mask = tcc_p_all_lanes(p),
                                              .outer = tcc_p_all_lanes(p),

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "interp/machine.h"
-
-enum { REGISTER_UNIT = 8 };
+#include "ir/resize.h"
 
 /* What is modelled of a vendor's machine, and in which words it is spoken of. */
 typedef struct machine {
@@ -187,6 +186,19 @@ static tcc_status check_ops(const tcc_run *run, const tcc_target *target)
     return TCC_OK;
 }
 
+/* Registers that MMAs use are not given away. */
+static tcc_status check_registers(const tcc_run *run)
+{
+    tcc_resize_wrong wrong;
+    if (!tcc_resize_find_wrong(run->f, run->scratch, &wrong))
+        return TCC_OK;
+    tcc_status status = TCC_FAIL(run, TCC_ERR_INTERNAL, wrong.resize,
+                                 "nvvm.setmaxnreg leaves fewer than the %lld registers that MMAs need",
+                                 (long long)wrong.need);
+    tcc_note(run->diag, wrong.op->loc, "here");
+    return status;
+}
+
 tcc_status tcc_cluster_create(tcc_run *run, const tcc_launch *l, tcc_cluster **out)
 {
     tcc_exec *x = TCC_NEW(run->scratch, tcc_exec);
@@ -222,16 +234,6 @@ tcc_status tcc_cluster_create(tcc_run *run, const tcc_launch *l, tcc_cluster **o
     return tcc_global_create(k);
 }
 
-/* Registers that a thread has at first: its share, as much as an instruction can name. */
-static int64_t first_registers(const tcc_cluster *k)
-{
-    const tcc_target *target = tcc_target_of(k->x->run->f->ir);
-    int64_t share = target->registers / (k->n_warps * k->x->lanes);
-    if (share > target->thread_registers)
-        share = target->thread_registers;
-    return share / REGISTER_UNIT * REGISTER_UNIT;
-}
-
 static void begin_warp(tcc_warp *w, const tcc_cell *params)
 {
     const tcc_cluster *k = w->cta->cluster;
@@ -247,7 +249,7 @@ static void begin_warp(tcc_warp *w, const tcc_cell *params)
                     .parts = w->parts,
                     .waits_at = -1,
                     .lds_waited = 1,
-                    .registers = first_registers(k)};
+                    .registers = tcc_registers_at_launch(k->x->run->f)};
     t->early = tcc_attr_find(&k->x->run->f->attrs, "overlaps") ? tcc_all_lanes(k->x) : 0;
     const tcc_code *body = &k->x->program->body;
     for (size_t i = 0; i < body->n_args; i++)
@@ -311,5 +313,7 @@ tcc_status tcc_run_kernel(tcc_run *run)
         status = check_shape(run, &l);
     if (!status)
         status = check_ops(run, l.target);
+    if (!status)
+        status = check_registers(run);
     return status ? status : tcc_grid_run(run, &l);
 }

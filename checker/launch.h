@@ -72,13 +72,16 @@ typedef struct tcc_lsizes {
     tcc_attr dims;
     int64_t *extents;
     unsigned sample; /* from 0 up to TCC_L_SAMPLES; of the last, grids that may be smaller have two clusters */
+    bool large;      /* extents that are fixed allow no small launch: some CTAs run, and elements are not recorded */
 } tcc_lsizes;
 
-/* Chooses a sample of the sizes that all steps of a plan allow. False: there is none. */
+/* Chooses a sample of the sizes that all steps of a plan allow. False: there is none, or none but in other samples. */
 bool tcc_launch_choose_sizes(const tcc_func *variant, const tcc_func *parameters, tcc_lsizes *s, tcc_arena *scratch);
 /* A dimension, [roundup, DIMENSION, n], or several multiplied: of names joined by dots, or of a list. -1: it is none of
  * these, or too large. */
 int64_t tcc_launch_extent(const tcc_lsizes *s, tcc_attr a);
+/* The CTAs of a grid; -1: it is malformed, or too large. */
+int64_t tcc_launch_ctas(const tcc_lsizes *s, const tcc_func *f);
 int64_t tcc_launch_multiply(const tcc_lsizes *s, tcc_attr factors, int64_t n);
 /* "M = 1, N = 8" */
 const char *tcc_launch_sizes_text(const tcc_lsizes *s, tcc_arena *scratch);
@@ -144,7 +147,7 @@ typedef struct tcc_launch {
     int64_t n_ctas, drawn;
     uint32_t first_writer; /* the number of its first cluster */
     unsigned cluster, n_warps, lanes;
-    bool counts_tiles; /* whether the grid depends on sizes */
+    bool counts_tiles; /* whether the grid does, and is not a number of CTAs */
     tcc_arena *scratch;
     tcc_diag *diag;
     tcc_status status;

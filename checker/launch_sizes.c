@@ -13,7 +13,8 @@
 #include "support/gcd.h"
 #include "support/str.h"
 
-enum { LONG = 600, SHORT = 3, SUMMED = 150, FACTOR = 2, MAX_UNIT = 4096, MAX_ELEMS = 1 << 22 };
+enum { LONG = 600, SHORT = 3, SUMMED = 150, FACTOR = 2, MAX_UNIT = 4096, MAX_ELEMS = 1 << 22,
+       MAX_CTAS = 128 };
 
 /* What is known of a dimension. */
 typedef struct dimension {
@@ -50,6 +51,22 @@ int64_t tcc_launch_multiply(const tcc_lsizes *s, tcc_attr factors, int64_t n)
     for (size_t i = 0; i < factors.list.n; i++) {
         int64_t extent = tcc_launch_extent(s, factors.list.items[i]);
         if (extent < 0 || __builtin_mul_overflow(n, extent, &n))
+            return -1;
+    }
+    return n;
+}
+
+int64_t tcc_launch_ctas(const tcc_lsizes *s, const tcc_func *f)
+{
+    tcc_attr grid = tcc_attr_list(&f->attrs, "grid");
+    int64_t n = 1;
+    for (size_t i = 0; i < grid.list.n; i++) {
+        const tcc_attr *axis = grid.list.items[i].list.items;
+        bool ok = grid.list.items[i].kind == TCC_ATTR_LIST && grid.list.items[i].list.n == 2 &&
+                  axis[1].kind == TCC_ATTR_INT && axis[1].i > 0;
+        int64_t extent = ok ? tcc_launch_extent(s, axis[0]) : -1;
+        if (extent < 0 || __builtin_mul_overflow(n, extent / axis[1].i + (extent % axis[1].i != 0), &n) ||
+            n > INT32_MAX)
             return -1;
     }
     return n;
@@ -197,9 +214,12 @@ static int64_t wanted(const dimension *d, unsigned sample, int64_t length)
     return d->result ? length : behind ? SUMMED : SUMMED / 2;
 }
 
-/* Whether no tensor is too large to be looked at. */
-static bool fit(const tcc_lsizes *s, const tcc_func *parameters)
+/* Whether neither a grid nor a tensor is too large to be looked at as a whole. */
+static bool fit(const tcc_lsizes *s, const tcc_func *variant, const tcc_func *parameters)
 {
+    for (size_t i = 0; i < tcc_func_step_count(variant); i++)
+        if (tcc_launch_ctas(s, tcc_func_step_at(variant, i)) > MAX_CTAS)
+            return false;
     for (size_t i = 0; i < parameters->body->n_args; i++) {
         const tcc_type *t = parameters->body->args[i]->type;
         int64_t n = 1;
@@ -224,23 +244,26 @@ static bool may_be_smaller(const tcc_func *variant)
 
 bool tcc_launch_choose_sizes(const tcc_func *variant, const tcc_func *parameters, tcc_lsizes *s, tcc_arena *scratch)
 {
-    if (s->sample + 1 == TCC_L_SAMPLES && !may_be_smaller(variant))
-        return false;
     s->dims = tcc_attr_list(&parameters->attrs, "dims");
     size_t n = s->dims.list.n;
+    bool last = s->sample + 1 == TCC_L_SAMPLES;
+    if (last ? !may_be_smaller(variant) : s->sample && !n)
+        return false;
     s->extents = TCC_NEW_ARRAY(scratch, int64_t, n);
     dimension *all = TCC_NEW_ARRAY(scratch, dimension, n);
     learn(s, variant, parameters, all);
     static const int64_t lengths[] = {LONG, SUMMED, SHORT};
-    bool ok = false;
-    for (size_t l = 0; l < sizeof lengths / sizeof *lengths && !ok; l++) {
+    bool allowed = false;
+    s->large = true;
+    for (size_t l = 0; l < sizeof lengths / sizeof *lengths && s->large; l++) {
         for (size_t i = 0; i < n; i++) {
             const dimension *d = &all[i];
             int64_t extent = wanted(d, s->sample, lengths[l]);
             extent = extent > d->most ? d->most : extent < d->least ? d->least : extent;
             s->extents[i] = (extent + d->unit - 1) / d->unit * d->unit;
         }
-        ok = fit(s, parameters) && all_hold(s, variant);
+        allowed = all_hold(s, variant);
+        s->large = !fit(s, variant, parameters);
     }
-    return ok;
+    return allowed && !(last && s->large);
 }

@@ -50,7 +50,7 @@ tcc_ltensor *tcc_launch_tensors(const tcc_func *variant, const tcc_func *paramet
         for (unsigned d = 0; d + 1 < type->rank; d++)
             t->n *= extent_of(s, type->dims[d]);
         t->n *= t->row;
-        if (type->kind != TCC_KIND_tensor || t->role == TCC_L_IN)
+        if (type->kind != TCC_KIND_tensor || t->role == TCC_L_IN || (s->large && t->n > 1))
             continue;
         t->elems = TCC_NEW_ARRAY(scratch, uint32_t, (size_t)t->n);
         uint32_t first = t->role == TCC_L_INOUT ? TCC_L_GIVEN : is_zeroed(variant, t->name) ? TCC_L_ZERO : 0;
@@ -89,7 +89,7 @@ static bool read_elems(tcc_lwarp *w, const tcc_op *op, const tcc_ltensor *t, int
     for (int64_t e = 0; e < n; e++)
         early |= !elems[e] || elems[e] >= begin;
     for (int64_t e = 0; early && e < n; e++)
-        if (!elems[e] || (elems[e] >= begin && t->role == TCC_L_WORKSPACE))
+        if (!w->l->sizes->large && (!elems[e] || (elems[e] >= begin && t->role == TCC_L_WORKSPACE)))
             return tcc_launch_wrong_in(w, TCC_ERR_INTERNAL, op, "reads element %lld of '%s', which %s",
                                        (long long)(first + e), t->name,
                                        elems[e] ? "the same step writes" : "no step before has written");
@@ -106,7 +106,7 @@ static bool access_elems(tcc_lwarp *w, const tcc_linst *in, tcc_ltensor *t, int6
         return tcc_launch_wrong_in(w, TCC_ERR_INTERNAL, op, "%s element %lld of '%s', which has %lld",
                                    in->writes ? "writes" : "reads", (long long)(first < 0 ? first : first + n - 1),
                                    t->name, (long long)t->n);
-    if (in->writes && !t->elems)
+    if (in->writes && t->role == TCC_L_IN)
         return tcc_launch_wrong_in(w, TCC_ERR_INTERNAL, op, "writes '%s', which is only to be read", t->name);
     t->tiled |= in->writes && w->l->counts_tiles;
     w->l->writes |= in->writes;

@@ -8,7 +8,8 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/launch.h"
 
-enum { WINDOW = 1 << 24 }; /* addresses from nvvm.mapa are so far apart */
+enum { WINDOW = 1 << 24 };               /* addresses from nvvm.mapa are so far apart */
+enum { ENOUGH = 16, NO_TILE = 1 << 30 }; /* in a large launch, the former draws, and then the latter */
 
 static bool is_unknown(const tcc_lwarp *w, int slot)
 {
@@ -25,6 +26,8 @@ bool tcc_launch_draw(tcc_lwarp *w, const tcc_linst *in)
         return tcc_launch_wrong_in(w, TCC_ERR_INTERNAL, in->op,
                                    "%s counts in '%s', which is not 0 when this step begins",
                                    tcc_op_info_get(in->op->code)->name, counter->name);
+    if (l->sizes->large && l->drawn == ENOUGH)
+        l->drawn = NO_TILE;
     if (w->n_drawn == l->draws.len)
         TCC_PUSH(l->scratch, &l->draws, l->drawn++);
     counter->elems[0] = w->writer;

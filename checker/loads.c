@@ -106,6 +106,14 @@ tcc_presult tcc_p_nvvm_st_shared_cluster(tcc_protocol *p, tcc_pstate *s, unsigne
     if (p->starts_apart)
         return tcc_p_wrong(p, s, warp, in, "%s with no cluster barrier before it: another CTA may not have begun",
                            tcc_op_info_get(in->op->code)->name);
+    const tcc_pvalue *at = tcc_p_slot(p, s, warp, in->operands[0]);
+    for (unsigned l = 0; l < p->n_lanes; l++) {
+        int64_t address;
+        bool writes = s->warps[warp].mask >> l & 1 && tcc_p_lane(p, at, l, &address);
+        int64_t cta = writes ? tcc_p_cta_at(address - TCC_SMEM_BASE) : -1;
+        if (cta >= 0 && cta < p->ctas && cta != tcc_p_cta(p, warp)) /* else something is wrong with it */
+            s->reaches[(size_t)cta * p->n_warps + warp] = tcc_p_clocks(p, s, warp)[warp];
+    }
     return tcc_p_nvvm_st_shared(p, s, warp, in);
 }
 

@@ -182,6 +182,8 @@ static void find_clocks(writer *w)
     }
     for (unsigned i = 0; i < s->n_globals; i++)
         remember(w, s->globals[i].actor, s->globals[i].clock);
+    for (unsigned i = 0; p->reaches && i < p->ctas * p->n_warps; i++)
+        remember(w, i % p->n_warps, s->reaches[i]);
     for (unsigned b = 0; b < s->n_barriers && !w->is_free; b++) {
         const tcc_pbarrier *bar = &s->barriers[b];
         if (!tcc_p_is_followed_barrier(p, b))
@@ -534,6 +536,12 @@ static void put_globals(writer *w)
     }
 }
 
+static void put_reaches(writer *w)
+{
+    for (unsigned i = 0; w->p->reaches && i < w->p->ctas * w->p->n_warps; i++)
+        put_clock(w, &w->columns[i % w->p->n_warps], w->s->reaches[i]);
+}
+
 void tcc_p_normal_create(tcc_protocol *p)
 {
     p->columns = TCC_NEW_ARRAY(p->scratch, column, p->n_actors + p->n_steps + p->n_warps);
@@ -571,6 +579,7 @@ size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, const bool *is_f
     put_groups(&w);
     (is_free ? put_dirty_atoms : put_atoms)(&w);
     put_globals(&w);
+    put_reaches(&w);
     put_words(&w);
     tcc_p_put_clocks(&w);
     *buffer = w.data;

@@ -301,6 +301,7 @@ const tcc_pstate *tcc_p_rotated(tcc_protocol *p, const tcc_pstate *s)
     to->resizes = s->resizes;
     to->parts = s->parts;
     to->globals = s->globals;
+    to->reaches = s->reaches;
     to->turned = n;
     move_barriers_of(p, r, s, n);
     move_clocks(p, r, s);

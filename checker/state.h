@@ -176,6 +176,7 @@ struct tcc_pstate {
     tcc_patom *atoms;
     tcc_ppart *parts; /* their clocks come after those of all other entities */
     tcc_pglobal *globals;
+    uint32_t *reaches; /* of each CTA, for each warp: its clock when it last wrote there; 0: it has not */
     unsigned room, globals_room; /* for atoms, and for accesses to tensors */
     tcc_pnamed named[TCC_P_NAMED];
     tcc_precord records[TCC_P_RECORDS];

@@ -10,6 +10,8 @@
  * Requires nothing. Preserves control flow.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
 #include "passes/memory.h"
 #include "passes/passes.h"
 
@@ -30,7 +32,19 @@ typedef struct cse {
     TCC_VEC(tcc_op *) dead;
 } cse;
 
-/* Hashes code, operands, types and numbers among the attributes; is_equal compares the others. */
+/* A number or a word, by which constants and comparisons differ; is_equal compares lists. */
+static uint64_t hash_attr(const tcc_attr *a)
+{
+    uint64_t bits = 0;
+    if (a->kind == TCC_ATTR_INT)
+        bits = (uint64_t)a->i;
+    else if (a->kind == TCC_ATTR_FLOAT)
+        memcpy(&bits, &a->f, sizeof bits);
+    else if (a->kind == TCC_ATTR_STR)
+        bits = (uintptr_t)a->s;
+    return tcc_hash_mix(1, bits);
+}
+
 static uint64_t hash(const tcc_op *op)
 {
     uint64_t h = tcc_hash_mix(0, op->code);
@@ -44,8 +58,7 @@ static uint64_t hash(const tcc_op *op)
     for (i = 0; i < op->n_results; i++)
         h = tcc_hash_mix(h, (uintptr_t)op->results[i].type);
     for (size_t a = 0; a < op->attrs.len; a++)
-        if (op->attrs.data[a].value.kind == TCC_ATTR_INT)
-            h ^= tcc_hash_mix(1, (uint64_t)op->attrs.data[a].value.i);
+        h ^= hash_attr(&op->attrs.data[a].value);
     return h;
 }
 

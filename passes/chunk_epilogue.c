@@ -391,6 +391,8 @@ static bool chunk(tcc_pass_ctx *ctx, tcc_op *role, tcc_block *block)
     tcc_attr_remove(&role->attrs, "ahead");
     bool is_long = tcc_low_should_loop(first, chunks * e->of_thread);
     bool loops = can_loop(e) && (is_long || (e->by_block && e->n_blocks > 1 && !has_wide_stores(e))) && widen_chunks(e);
+    for (size_t i = 0; i < e->n_items; i++)
+        e->items[i].values = TCC_NEW_ARRAY(ctx->scratch, tcc_value *, (size_t)(e->n_blocks * (loops ? 1 : e->n_columns)));
     if (ahead && !loops && !e->by_block && !group)
         tcc_chunks_load_before_loop(e, first);
     for (; e->begin < e->n_columns; e->begin = e->end) {

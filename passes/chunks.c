@@ -30,7 +30,8 @@ bool tcc_chunks_constant(const tcc_value *v)
 /* Of an item, where the current chunk is. */
 static tcc_value **slot_of(const tcc_chunks *e, tcc_chunk_item *it)
 {
-    return &it->value[it->cols ? e->column - e->column % it->span : 0][it->rows ? e->block : 0];
+    int64_t column = it->cols ? e->column - e->column % it->span : 0;
+    return &it->values[column * e->n_blocks + (it->rows ? e->block : 0)];
 }
 
 static tcc_value *sliced(tcc_chunks *e, const tcc_type *type, tcc_value *v, int64_t row, int64_t col)
@@ -318,6 +319,6 @@ void tcc_chunks_loop(tcc_chunks *e, int dim, bool nested)
     for (size_t c = 0; c < n; c++)
         e->turned.data[c] = &loop->results[c];
     for (size_t x = 0; x < e->n_items; x++) /* those were of its body */
-        memset(e->items[x].value, 0, sizeof e->items[x].value);
+        memset(e->items[x].values, 0, (size_t)e->n_blocks * sizeof *e->items[x].values);
     e->first[dim] = NULL;
 }

@@ -22,7 +22,7 @@ typedef struct tcc_chunk_item {
     bool rows, cols;   /* extent of the result along m and n is not 1 */
     int64_t span;      /* columns of chunks that it is computed for at a time */
     tcc_value *buffers[TCC_CHUNK_STRIPS]; /* of a store through shared memory, which strips take in turn */
-    tcc_value *value[TCC_CHUNK_COLUMNS][TCC_CHUNK_BLOCKS];
+    tcc_value **values; /* of chunks: of each block of a column, column by column; in loops of the first column */
 } tcc_chunk_item;
 
 typedef struct tcc_chunks {

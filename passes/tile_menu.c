@@ -176,20 +176,43 @@ static bool is_expected(const tcc_ir *ir, const char *name)
     return !wanted;
 }
 
+/* About how many instructions a kernel has for each element of its results. */
+static int64_t length_of(const tcc_func *f)
+{
+    enum { FUNCTION = 16 };
+    int64_t length = 0;
+    for (const tcc_op *op = f->body->first; op; op = op->next)
+        if (tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE)
+            length += strncmp(tcc_op_info_get(op->code)->name, "math.", 5) ? 1 : FUNCTION;
+    return length;
+}
+
+/* Whether a kernel gets a tile of the menu: it is one of the first, if the module says how many there are to be; else
+ * all are, but where expressions are long, which matter more than the tile then, only some from the whole menu. */
+static bool is_offered(const tcc_choice *ch, const tcc_tile_menu *menu, size_t i)
+{
+    enum { MOST = 8192 }; /* instructions of all tiles */
+    int64_t tiles = tcc_attr_int(&ch->f->ir->attrs, "tiles", 0);
+    if (tiles)
+        return (int64_t)i < tiles - 1;
+    int64_t n = MOST / (length_of(ch->f) + 1), all = (int64_t)menu->n;
+    return n >= all || (n && (int64_t)i % ((all + n - 1) / n) == 0);
+}
+
 void tcc_tile_menu_offer(const tcc_choice *ch)
 {
     const tcc_tile_menu *menu = tcc_family_passes_of(ch->target)->menu;
     const tcc_tile_size least = least_of(menu);
-    size_t n = (size_t)tcc_attr_int(&ch->f->ir->attrs, "tiles", (int64_t)menu->n + 1) - 1;
     bool padded = tcc_attr_find(&ch->f->attrs, "before"), first = !strcmp(ch->f->name, tcc_func_kernel(ch->f));
     if (tcc_choice_is_tiled(ch) || ch->c.parts.index)
         return;
-    for (size_t i = n < menu->n ? n : menu->n; i--;) {
+    for (size_t i = menu->n; i--;) {
         tcc_tile_size size = menu->sizes[i];
         size.n = size.swapped ? tcc_choice_cover(ch->c.extents[!rows_of(ch, size)], 8, size.n) : size.n;
         bool otherwise =
             size.in_turn && tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_consumers].name);
-        if (otherwise || (padded && !first && !size.padded) || !is_wanted(ch, size, &least))
+        if (!is_offered(ch, menu, i) || otherwise || (padded && !first && !size.padded) ||
+            !is_wanted(ch, size, &least))
             continue;
         const char *name = name_of(ch, size);
         if (!is_expected(ch->f->ir, name) || tcc_func_find(ch->f->ir, name)) /* another covers as few columns */

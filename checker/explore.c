@@ -323,6 +323,10 @@ tcc_status tcc_p_explore(tcc_protocol *p)
     p->loose &= tcc_p_has_tiles(p);
     while (s) {
         p->doubted = false;
+        if (!tcc_p_is_possible(p, s)) {
+            s = next_choice(p, &q, s);
+            continue;
+        }
         outcome r = run(p, s);
         if (r == ASKS && goes_on(p, s))
             choose(p, &q, s);

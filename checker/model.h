@@ -37,6 +37,7 @@
  * renames.c  what that makes of mbarriers and bytes
  * rotated.c  states that differ by the stage which comes next
  * laps.c     or by the phase of mbarriers that tiles use in turn
+ * remainders.c products of a tile's index and a number of iterations
  * uniform.c  numbers that depend on which tile it is
  * past.c     what was known of numbers that are forgotten
  * sums.c     numbers that wait for a number of iterations
@@ -234,6 +235,11 @@ bool tcc_p_laps_fail(tcc_protocol *p);
 int64_t tcc_p_known_iterations(const tcc_pframe *f);
 /* Whether a record's number is more than x: 0, 1, or -1 if that must be chosen. */
 int tcc_p_is_more(tcc_protocol *p, const tcc_pstate *s, int record, int64_t x);
+/* A product of an index and a number of iterations, as far as it is asked for. *done when op is one. */
+tcc_presult tcc_p_multiply(tcc_protocol *p, tcc_pstate *s, const tcc_op *op, const tcc_pvalue *args, tcc_pvalue *out,
+                           bool *done);
+/* Whether the numbers of a state go with the remainders that were chosen of them. */
+bool tcc_p_is_possible(const tcc_protocol *p, const tcc_pstate *s);
 /* The symbol of what a value is computed from, which depends on indices of loops, on what was drawn or on memory; false
  * when it may differ from warp to warp, or does not depend on any. */
 bool tcc_p_uniform(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_value *v, tcc_pvalue *out);

@@ -114,7 +114,7 @@ static void ask_of_operands(decoder *d, const source *s)
         ask(d, s->operands[1], EXACT, 0);
         return;
     }
-    bool linear = op->code == TCC_OP_arith_add || op->code == TCC_OP_arith_sub;
+    bool linear = op->code == TCC_OP_arith_add || op->code == TCC_OP_arith_sub || op->code == TCC_OP_arith_mul;
     for (unsigned i = 0; i < op->n_operands; i++) /* that there is one: uniform.c */
         ask(d, s->operands[i], linear || m == NEEDED ? m : EXACT, threshold);
 }

@@ -51,7 +51,7 @@ int tcc_p_record_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_op 
     for (unsigned i = 0; i < s->n_records; i++) {
         const tcc_precord *o = &s->records[i];
         if (o->symbol == r.symbol && o->parent == r.parent && o->parent_at == r.parent_at &&
-            o->truth == truth)
+            o->truth == truth && !o->remainder)
             return (int)i;
     }
     if (s->n_records == TCC_P_RECORDS)
@@ -317,6 +317,9 @@ tcc_presult tcc_p_give(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
     *out = (tcc_pvalue){.kind = TCC_P_UNKNOWN};
     if (op->n_operands < 1 || op->n_operands > 3 || op->n_results != 1)
         return TCC_P_NEXT;
+    tcc_presult product = s ? tcc_p_multiply(p, s, op, args, out, &done) : TCC_P_NEXT;
+    if (s && (product != TCC_P_NEXT || done))
+        return product;
     for (unsigned i = 0; i < op->n_operands; i++)
         if (!resolve(p, s, warp, &args[i]))
             return TCC_P_CHOICE;

@@ -33,6 +33,7 @@ typedef struct tcc_precord {
     int64_t least, most;
     int64_t scale;     /* a multiple of those of all loops that asked */
     int64_t compared;  /* the greatest number that it was compared with; INT64_MIN: none */
+    bool remainder;    /* a truth: not a condition, but the remainder of the symbol's number (remainders.c) */
     bool truth, known; /* truth: a condition, 0 or 1; known: that of a loop of known iterations */
     const tcc_op *op;  /* that asked first, */
     uint32_t asked;    /* for this symbol */

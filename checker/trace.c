@@ -184,7 +184,9 @@ static void print_numbers(const trace *t)
                 tcc_note(t->p->diag, record->op->loc, "%s", tcc_p_elected_text(t->p, record));
             continue;
         }
-        const char *what = record->truth ? "this condition is" : "this loop's bound is";
+        const char *what = record->remainder ? "the remainder of this is"
+                           : record->truth   ? "this condition is"
+                                             : "this loop's bound is";
         if (record->op && !record->known && (exact || most || least > 0))
             tcc_note(t->p->diag, record->op->loc, "%s %s%lld%s%s", what, exact ? "" : "at least ",
                      least,

@@ -191,12 +191,13 @@ static int64_t length_of(const tcc_func *f)
  * all are, but where expressions are long, which matter more than the tile then, only some from the whole menu. */
 static bool is_offered(const tcc_choice *ch, const tcc_tile_menu *menu, size_t i)
 {
-    enum { MOST = 8192 }; /* instructions of all tiles */
+    enum { MOST = 4096 }; /* instructions of all tiles */
     int64_t tiles = tcc_attr_int(&ch->f->ir->attrs, "tiles", 0);
     if (tiles)
         return (int64_t)i < tiles - 1;
     int64_t n = MOST / (length_of(ch->f) + 1), all = (int64_t)menu->n;
-    return n >= all || (n && (int64_t)i % ((all + n - 1) / n) == 0);
+    int64_t step = n ? (all + n - 1) / n : 0; /* small tiles come after large ones */
+    return n >= all || (n && (int64_t)i % step == step / 3);
 }
 
 void tcc_tile_menu_offer(const tcc_choice *ch)

@@ -1,5 +1,5 @@
 /* Conversions of 8-bit floats, which LLVM has no types for: by the instructions of a target, some at a time, packed in
- * an integer.
+ * an integer, or by integer arithmetic (fp8.c).
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "codegen/lower.h"
@@ -34,17 +34,12 @@ static const LLVMValueRef *cast_all(const tcc_lower *l, const LLVMValueRef *elem
     return out;
 }
 
-bool tcc_lower_fp8_cast(tcc_lower *l, const tcc_op *op)
+void tcc_lower_fp8_cast(tcc_lower *l, const tcc_op *op)
 {
-    const tcc_fp8 *fp8 = &l->backend->fp8;
+    const tcc_fp8 *fp8 = tcc_target_can(l->target, TCC_CAN_fp8) ? &l->backend->fp8 : &tcc_fp8_in_software;
     tcc_scalar from = op->operands[0]->type->elem, to = op->results[0].type->elem;
     unsigned n = tcc_lower_count(op->results[0].type), n_words = (n + fp8->at_once - 1) / fp8->at_once;
     unsigned n_padded = n_words * fp8->at_once;
-    if (!tcc_target_can(l->target, TCC_CAN_fp8)) {
-        tcc_error(l->diag, TCC_ERR_TARGET, op->loc, "'arith.cast': %s has no conversions of %s",
-                  l->target->name, tcc_scalar_name(is_fp8(from) ? from : to));
-        return false;
-    }
     LLVMTypeRef word = LLVMIntTypeInContext(l->context, 8 * fp8->at_once);
     const LLVMValueRef *x = padded(l, tcc_lower_elems(l, op->operands[0]), n, n_padded);
     if (is_fp8(from)) {
@@ -65,5 +60,4 @@ bool tcc_lower_fp8_cast(tcc_lower *l, const tcc_op *op)
         x = cast_all(l, x, n, from, to);
     }
     tcc_lower_set(l, op->results, x);
-    return true;
 }

@@ -305,8 +305,10 @@ static bool lower_shared(tcc_lower *l, const tcc_op *op)
     case TCC_OP_vec_undef: lower_fill(l, op, LLVMGetPoison(l->types[r->type->elem])); return true;
     case TCC_OP_vec_bitcast: lower_bitcast(l, op); return true;
     default:
-        if (tcc_lower_is_fp8_cast(op))
-            return tcc_lower_fp8_cast(l, op);
+        if (tcc_lower_is_fp8_cast(op)) {
+            tcc_lower_fp8_cast(l, op);
+            return true;
+        }
         return (op->code == TCC_OP_arith_const ||
                 tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE) &&
                tcc_lower_elementwise(l, op);

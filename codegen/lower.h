@@ -22,13 +22,14 @@ typedef struct tcc_lower tcc_lower;
 /* How far LLVM has been used for a target's vendor and a kind of output: llvm.c. */
 enum { TCC_UNUSED, TCC_USED, TCC_UNUSABLE };
 
-/* Conversions of 8-bit floats, several at once, packed in an integer; for targets that support them
- * (fp8). */
+/* Conversions of 8-bit floats, several at once, packed in an integer: by instructions of targets that have them (fp8),
+ * or by others (fp8.c). */
 typedef struct tcc_fp8 {
     unsigned at_once;
     void (*to_f32)(tcc_lower *l, tcc_scalar from, LLVMValueRef packed, LLVMValueRef *out);
     LLVMValueRef (*from_f32)(tcc_lower *l, tcc_scalar to, const LLVMValueRef *in);
 } tcc_fp8;
+extern const tcc_fp8 tcc_fp8_in_software;
 
 /* One for each vendor: backends.c. LLVM's names of CPUs are ours of targets. */
 typedef struct tcc_backend {
@@ -147,6 +148,6 @@ bool tcc_lower_elementwise(tcc_lower *l, const tcc_op *op);
 LLVMValueRef tcc_lower_cast(const tcc_lower *l, LLVMValueRef x, tcc_scalar from, tcc_scalar to);
 /* A cast to or from them (convert.c); false when the target has none, which is reported. */
 bool tcc_lower_is_fp8_cast(const tcc_op *op);
-bool tcc_lower_fp8_cast(tcc_lower *l, const tcc_op *op);
+void tcc_lower_fp8_cast(tcc_lower *l, const tcc_op *op);
 
 #endif

@@ -460,11 +460,10 @@ bool tcc_target_converts(const tcc_target *target, tcc_scalar elem)
 {
     enum {
         BYTES_AND_MORE = 1u << TCC_f32 | 1u << TCC_f16 | 1u << TCC_bf16 | 1u << TCC_i32 |
-                         1u << TCC_i8 | 1u << TCC_u8,
-        HALF_BYTES = 1u << TCC_i4 | 1u << TCC_u4,
-        FP8 = 1u << TCC_e4m3 | 1u << TCC_e5m2
+                         1u << TCC_i8 | 1u << TCC_u8 | 1u << TCC_e4m3 | 1u << TCC_e5m2,
+        HALF_BYTES = 1u << TCC_i4 | 1u << TCC_u4
     };
-    unsigned elems = BYTES_AND_MORE | (tcc_target_can(target, TCC_CAN_fp8) ? FP8 : 0) |
+    unsigned elems = BYTES_AND_MORE |
                      (tcc_target_can(target, TCC_CAN_half_bytes) ? HALF_BYTES : 0) |
                      (tcc_target_can(target, TCC_CAN_tf32) ? 1u << TCC_tf32 : 0) |
                      (tcc_target_can(target, TCC_CAN_f64) ? 1u << TCC_f64 : 0);

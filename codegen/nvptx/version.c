@@ -11,8 +11,15 @@ static bool is_fp8(const tcc_value *v)
     return v->type->elem == TCC_e4m3 || v->type->elem == TCC_e5m2;
 }
 
+/* Whether it is an instruction that converts 8-bit floats. */
+static bool converts_fp8(const tcc_target *target, const tcc_op *op)
+{
+    return op->code == TCC_OP_arith_cast && tcc_target_can(target, TCC_CAN_fp8) &&
+           (is_fp8(op->operands[0]) || is_fp8(op->results));
+}
+
 /* What an op wants; 0: no more than the target. PTX ISA, "Release Notes". */
-static int version_of(const tcc_op *op)
+static int version_of(const tcc_target *target, const tcc_op *op)
 {
     enum { CONVERSIONS_OF_FP8 = 81, ASYNCHRONOUS_STORES = 81 }; /* the former on sm_89; on sm_90 it was 7.8 */
     if (op->code == TCC_OP_nvvm_st_async_word)
@@ -21,7 +28,7 @@ static int version_of(const tcc_op *op)
         return tcc_mma_sync_of(op, NULL)->ptx;
     if (op->code == TCC_OP_nvvm_wgmma)
         return tcc_mma_of(op)->ptx;
-    return op->code == TCC_OP_arith_cast && (is_fp8(op->operands[0]) || is_fp8(op->results)) ? CONVERSIONS_OF_FP8 : 0;
+    return converts_fp8(target, op) ? CONVERSIONS_OF_FP8 : 0;
 }
 
 /* What the parameters of a kernel want. PTX ISA, "Kernel Function Parameters". */
@@ -52,7 +59,7 @@ int tcc_nvptx_version(const tcc_target *target, const tcc_ir *ir)
             continue;
         version = max_of(version, version_of_parameters(f));
         for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
-            version = max_of(version, version_of(op));
+            version = max_of(version, version_of(target, op));
     }
     return version;
 }

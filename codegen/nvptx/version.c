@@ -40,7 +40,7 @@ static int version_of_parameters(const tcc_func *f)
         const tcc_type *t = f->body->args[i]->type;
         int64_t size = t->kind == TCC_KIND_tensormap ? MAP_BYTES
                        : t->kind == TCC_KIND_ptr     ? POINTER_BYTES
-                                                     : tcc_scalar_bits(t->elem) / 8;
+                                                     : (tcc_scalar_bits(t->elem) + 7) / 8;
         bytes = (bytes + size - 1) / size * size + size;
     }
     return bytes > MAX_BYTES ? MORE_BYTES : 0;

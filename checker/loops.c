@@ -100,6 +100,31 @@ static bool find_first(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
     return true;
 }
 
+/* Finds the symbol of the bound, and when a loop goes on: when the distance to the bound is more than it has come, or
+ * by the number of iterations, where the step is not known. */
+static void plan_bound(tcc_protocol *p, const tcc_pinst *in, const tcc_pvalue *b, tcc_pframe *f)
+{
+    tcc_pvalue end = b[1];
+    if (f->by_iterations)
+        end = tcc_p_sum(p, &b[1], &b[0], true, 0, in->op->operands[1]->type->elem);
+    bool counted = !f->by_iterations && !f->lo && f->step == 1 && !end.offset && end.delta == INT64_MAX;
+    if (counted && tcc_p_symbol_get(p, end.v)->count)
+        end.v = tcc_p_symbol_get(p, end.v)->count - 1;
+    if (end.kind != TCC_P_SYMBOL || !tcc_p_is_exact(&b[2])) {
+        f->bound = end.kind == TCC_P_SYMBOL ? tcc_p_iterations(p, end, b[2]).v
+                                            : tcc_p_symbol_from(p, 0, "iterations", b, 3).v;
+        return;
+    }
+    const tcc_psymbol *of = tcc_p_symbol_get(p, end.v);
+    f->bound = end.v;
+    f->hi = INT64_MAX;
+    f->by = of->by;
+    f->scale = of->by * f->step;
+    f->from = tcc_p_symbol_least(of, (f->by_iterations ? 0 : f->lo) - end.offset);
+    if (end.delta != INT64_MAX)
+        f->cap = end.delta + end.offset;
+}
+
 /* Decides what tells when the loop ends. */
 static bool plan_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                             tcc_pvalue *b, tcc_pframe *f)
@@ -132,16 +157,7 @@ static bool plan_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
                                            : "it accesses shared memory with no barrier"),
                false;
     f->by_iterations = !by_index;
-    f->bound = by_index ? b[1].v : tcc_p_symbol_from(p, 0, "iterations", b, 3).v;
-    if (by_index) {
-        const tcc_psymbol *of = tcc_p_symbol_get(p, b[1].v);
-        f->hi = INT64_MAX;
-        f->by = of->by;
-        f->scale = of->by * f->step;
-        f->from = tcc_p_symbol_least(of, f->lo - b[1].offset);
-    }
-    if (by_index && b[1].delta != INT64_MAX)
-        f->cap = b[1].delta + b[1].offset;
+    plan_bound(p, in, b, f);
     bool once = tcc_attr_int(&in->op->attrs, "at_least_once", 0);
     return plan_record(p, s, warp, in, f, once ? f->from + 1 : INT64_MIN);
 }

@@ -37,6 +37,7 @@
  * renames.c  what that makes of mbarriers and bytes
  * rotated.c  states that differ by the stage which comes next
  * laps.c     or by the phase of mbarriers that tiles use in turn
+ * linear.c   sums of symbols, and loops that go by one
  * remainders.c products of a tile's index and a number of iterations
  * uniform.c  numbers that depend on which tile it is
  * past.c     what was known of numbers that are forgotten

@@ -25,6 +25,7 @@ enum {
     TCC_P_MAX_ATOMS = 16384,
     TCC_P_RANK = 5,     /* of tensor maps */
     TCC_P_KNOWN_ITERATIONS = 32, /* at most: they are counted one by one */
+    TCC_P_SUMMANDS = 3, /* of a sum of symbols */
     TCC_P_TERMS = 16,   /* of the index of an element */
     TCC_P_PARTS = 4,    /* of a warp, whose lanes know different things */
     TCC_P_A = 64,       /* operands in registers that are not waited for */
@@ -127,11 +128,23 @@ typedef struct tcc_psymbol {
     uint64_t roots; /* parameters and the like that it depends on, a bit each */
     int64_t real;   /* what the number is that any other stands for; 0: that is not known */
     int64_t least;  /* that `of` can be */
+    tcc_pvalue terms[TCC_P_SUMMANDS]; /* of the sum that it is (linear.c), */
+    unsigned n_terms;                 /* so many; 0: it is none */
+    tcc_scalar elem;                  /* of this type */
+    uint32_t count; /* as the bound of a loop from 0 it is this symbol, less 1; 0: it is itself */
     bool varies;    /* from iteration to iteration */
     bool data;      /* a number of iterations that is wanted as data, too; */
     bool forgotten; /* states were written as if it were not */
 } tcc_psymbol;
 const tcc_psymbol *tcc_p_symbol_get(const tcc_protocol *p, int64_t symbol);
+tcc_psymbol *tcc_p_symbol_change(tcc_protocol *p, int64_t symbol);
+/* a + b, or a - b, plus a constant, of a type; NONE when that is no sum of symbols. */
+tcc_pvalue tcc_p_sum(tcc_protocol *p, const tcc_pvalue *a, const tcc_pvalue *b, bool minus, int64_t constant,
+                     tcc_scalar elem);
+/* How often a loop runs over a distance, by a number that is known at run time. */
+tcc_pvalue tcc_p_iterations(tcc_protocol *p, tcc_pvalue distance, tcc_pvalue step);
+/* Notes with the symbol of a quotient how often a loop runs that it counts, if it does. */
+void tcc_p_find_count(tcc_protocol *p, int64_t symbol, const tcc_pvalue *of, const tcc_pvalue *by, tcc_scalar elem);
 /* Its number is wanted as data; false when states were written without what is asked of that. */
 bool tcc_p_symbol_is_data(tcc_protocol *p, int64_t symbol);
 /* A symbol is more than x when the number that it is of is more than this. */

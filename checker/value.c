@@ -78,6 +78,11 @@ const tcc_psymbol *tcc_p_symbol_get(const tcc_protocol *p, int64_t symbol)
     return &p->symbols.data[symbol];
 }
 
+tcc_psymbol *tcc_p_symbol_change(tcc_protocol *p, int64_t symbol)
+{
+    return &p->symbols.data[symbol];
+}
+
 bool tcc_p_symbol_is_data(tcc_protocol *p, int64_t symbol)
 {
     tcc_psymbol *s = &p->symbols.data[symbol];
@@ -161,7 +166,7 @@ tcc_pvalue tcc_p_element_symbol(tcc_protocol *p, const tcc_value *tensor, int64_
 
 /* A number, plus an offset, divided by a constant and rounded down, as a division does unless it is negative, and a
  * shift always: how many iterations there are by so much. NONE when it is not that. */
-static tcc_pvalue quotient(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *args)
+static tcc_pvalue quotient(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *args, bool down)
 {
     enum { MAX_DIVISOR = 1 << 20 };
     const tcc_pvalue *a = &args[0], *b = &args[1];
@@ -172,7 +177,7 @@ static tcc_pvalue quotient(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *
         return (tcc_pvalue){0};
     const tcc_psymbol *of = tcc_p_symbol_get(p, a->v);
     int64_t by = shifts ? INT64_C(1) << b->v : b->v;
-    bool is_down = shifts || tcc_p_least(of) + a->offset >= 0;
+    bool is_down = down || shifts || tcc_p_least(of) + a->offset >= 0;
     if (!is_down || of->by * by > MAX_DIVISOR)
         return (tcc_pvalue){0};
     tcc_psymbol r = *of;
@@ -199,8 +204,11 @@ tcc_pvalue tcc_p_of_symbols(tcc_protocol *p, const tcc_op *op, const tcc_pvalue 
     key.extra = UINT64_C(2) << 32 | types << 16 | (uint64_t)op->code;
     bool varies = false;
     uint64_t roots = 0;
-    tcc_pvalue q = quotient(p, op, args);
-    if (q.kind == TCC_P_SYMBOL)
+    tcc_scalar elem = op->results[0].type->elem;
+    bool sums = op->code == TCC_OP_arith_add || op->code == TCC_OP_arith_sub;
+    tcc_pvalue q = sums ? tcc_p_sum(p, &args[0], &args[1], op->code == TCC_OP_arith_sub, 0, elem)
+                        : quotient(p, op, args, false);
+    if (q.kind != TCC_P_NONE)
         return q;
     for (unsigned i = 0; i < op->n_operands; i++) {
         const tcc_pvalue *v = &args[i];
@@ -210,7 +218,15 @@ tcc_pvalue tcc_p_of_symbols(tcc_protocol *p, const tcc_op *op, const tcc_pvalue 
         varies |= varies_with(p, v);
         roots |= roots_of(p, v);
     }
-    return find_symbol(p, &key, varies, roots);
+    q = find_symbol(p, &key, varies, roots);
+    if (op->code != TCC_OP_arith_div)
+        return q;
+    tcc_pvalue down = quotient(p, op, args, true); /* of what is negative neither counts any */
+    if (down.kind == TCC_P_SYMBOL)
+        tcc_p_symbol_change(p, q.v)->count = (uint32_t)down.v + 1;
+    else
+        tcc_p_find_count(p, q.v, &args[0], &args[1], elem);
+    return q;
 }
 
 /* ---- arithmetic ------------------------------------------------------------------------ */

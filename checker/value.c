@@ -221,7 +221,7 @@ tcc_pvalue tcc_p_of_symbols(tcc_protocol *p, const tcc_op *op, const tcc_pvalue 
     q = find_symbol(p, &key, varies, roots);
     if (op->code != TCC_OP_arith_div)
         return q;
-    tcc_pvalue down = quotient(p, op, args, true); /* of what is negative neither counts any */
+    tcc_pvalue down = quotient(p, op, args, true); /* a negative number counts none, however it is rounded */
     if (down.kind == TCC_P_SYMBOL)
         tcc_p_symbol_change(p, q.v)->count = (uint32_t)down.v + 1;
     else

@@ -459,7 +459,7 @@ static tcc_status opt(job *j, const char *ir, size_t size, const char *passes, c
         return status;
     if (!tcc_ir_verify(j->ir, TCC_LEVEL_ALL, &j->diag))
         return TCC_ERR_INTERNAL;
-    if (j->o->verify_pipeline == TCC_ON)
+    if (j->o->verify_pipeline == TCC_ON || (makes_code(j) && j->o->verify_pipeline != TCC_OFF))
         status = verify_pipeline(j);
     if (status)
         return status;

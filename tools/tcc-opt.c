@@ -75,6 +75,7 @@ static void take_option(arguments *a, int id, const char *value)
         a->options.check_seed = parse_check_seed(value);
         break;
     case OPTION_OPT_VERIFY_PIPELINE: a->options.verify_pipeline = TCC_ON; break;
+    case OPTION_OPT_NO_VERIFY_PIPELINE: a->options.verify_pipeline = TCC_OFF; break;
     case OPTION_OPT_TIME_PASSES: a->options.time_passes = true; break;
     case OPTION_OPT_LIST_PASSES: list_passes(); exit(finish_output(0));
     case OPTION_OPT_COLOR: parse_color(&a->diagnostics, value); break;

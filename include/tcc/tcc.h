@@ -134,7 +134,7 @@ typedef struct tcc_compile_options {
     bool check_passes;
     uint64_t check_seed;
     /* Prove that the barriers, copies and MMAs of the emitted code fit together, for all sizes
-     * (docs/protocol-checker.md); on by default in tcc_compile_with, off in tcc_opt. A violation is
+     * (docs/protocol-checker.md); on by default, but in tcc_opt only where it makes code. A violation is
      * TCC_ERR_INTERNAL, code that the checker cannot analyse TCC_ERR_UNSUPPORTED. */
     tcc_switch verify_pipeline;
     /* tcc_opt: receives the size of its output in bytes, unless NULL. Required for binary kinds. */

@@ -44,7 +44,7 @@ static int64_t register_limit(const tcc_schedule *s)
  * block. */
 static int64_t registers_behind(const tcc_choice *ch, const tcc_schedule *s)
 {
-    enum { OF_MATRIX = 16, OF_ROW = 2, KEPT = 4 * OF_MATRIX, AGAIN = 8 };
+    enum { OF_MATRIX = 16, OF_ROW = 2, KEPT = 4 * OF_MATRIX, AGAIN = 3 };
     int64_t n = -OF_MATRIX;
     if (s->split > 1)
         n += (int64_t)ch->c.n_sums * OF_MATRIX;
@@ -188,14 +188,16 @@ static int64_t depth_step(const tcc_choice *ch, const tcc_schedule *s)
 
 /* As many elements as ROW_BYTES hold, or in large tiles twice as many, of those that ldmatrix reads in every layout;
  * more in small tiles, which are for sums that wait for memory; fewer where the sum is known to be shorter. Lanes
- * multiply one k at a time: the code of a loop of large tiles is as long as its stages are deep. */
+ * multiply one k at a time: the code of a loop of large tiles is as long as its stages are deep. Of a computed operand
+ * lanes hold all of a stage. */
 static int64_t depth_for(const tcc_choice *ch, int64_t m, int64_t n)
 {
     const tcc_mma_sync *mma = find_instruction(ch);
     int64_t bits = tcc_scalar_bits(mma->a), k = ROW_BYTES * 8 / bits;
     if (ch->s.instr == TCC_INSTR_FMA && m * n >= LARGE_TILE)
         return LEAST_DEPTH;
-    if (m * n > LARGE_TILE && bits == 16 && FEW_STAGES * (m + n) * 2 * ROW_BYTES <= ch->target->smem_bytes)
+    bool computes = tcc_choice_computes(ch, 0) || tcc_choice_computes(ch, 1);
+    if (m * n > LARGE_TILE && bits == 16 && !computes && FEW_STAGES * (m + n) * 2 * ROW_BYTES <= ch->target->smem_bytes)
         k *= 2;
     while (2 * k <= TILE_MAX && k * bits / 8 < 4 * ROW_BYTES && (m + n) * 2 * k * bits / 8 <= STAGE_BYTES)
         k *= 2;
@@ -401,6 +403,21 @@ tcc_status tcc_warps_choose(tcc_choice *ch)
     return refuse_size(ch);
 }
 
+/* Elements that are copied one at a time are all on their way at once. */
+static int64_t registers_of_elements(const tcc_choice *ch, const tcc_schedule *s)
+{
+    enum { WORD_BYTES = 4 };
+    int64_t words = (ch->elem_bytes + WORD_BYTES - 1) / WORD_BYTES;
+    return ((1 + s->more_a) * s->m + (1 + s->more_b) * s->n) * s->k * words / tcc_schedule_threads(s);
+}
+
+static bool generic_fits(const tcc_choice *ch)
+{
+    const tcc_schedule *s = &ch->s;
+    return registers(ch, s) - registers_on_the_way(ch, s) + registers_of_elements(ch, s) <= register_limit(s) &&
+           stages_that_fit(ch, *s);
+}
+
 /* Copies element by element hide their latency behind other CTAs: the tile and its one stage are small, and smaller
  * where there are many sums. */
 void tcc_warps_choose_generic(tcc_choice *ch)
@@ -415,7 +432,7 @@ void tcc_warps_choose_generic(tcc_choice *ch)
     if (!mma)
         return;
     s->k = s->k < depth_step(ch, s) ? depth_step(ch, s) : s->k;
-    for (tcc_schedule smaller = *s; registers(ch, s) > register_limit(s) || !stages_that_fit(ch, *s); *s = smaller) {
+    for (tcc_schedule smaller = *s; !generic_fits(ch); *s = smaller) {
         int64_t stand[2];
         *(smaller.m > smaller.n ? &smaller.m : &smaller.n) /= 2;
         while (smaller.warps > 1 && !tcc_warps_arrange(&smaller, stand))

@@ -3,8 +3,12 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/pressure.h"
 
+#include <setjmp.h>
 #include <string.h>
 
+#include "ir/signature.h"
+#include "passes/families.h"
+#include "passes/live.h"
 #include "support/map.h"
 
 enum {
@@ -312,11 +316,34 @@ void tcc_pressure_set(tcc_func *f, const tcc_pressure *p, tcc_loc place)
                      (tcc_attr){.kind = TCC_ATTR_INT, .i = p->scarce}, place);
 }
 
+/* More values are live at once than a thread has registers. Where the pressure has been counted, ptxas can move most of
+ * the loads that run ahead. Without memory there is no warning. */
+static void warn_of_live(const tcc_func *f, tcc_diag *diag)
+{
+    enum { MOVED = 32 };
+    jmp_buf oom;
+    bool counted = tcc_family_passes_of(tcc_func_target(f))->counts_pressure;
+    tcc_arena *scratch = tcc_arena_create(NULL);
+    if (!scratch)
+        return;
+    tcc_arena_set_oom(scratch, &oom);
+    if (!setjmp(oom)) {
+        tcc_live live = tcc_live_registers(f, scratch);
+        if (live.registers > live.limit + (counted ? MOVED : 0))
+            tcc_warn(diag, f->loc,
+                     "kernel '%s' may spill registers: up to %lld of a thread are live at once; the limit is %lld",
+                     f->name, (long long)live.registers, (long long)live.limit);
+    }
+    tcc_arena_destroy(scratch);
+}
+
 void tcc_pressure_warn(const tcc_ir *ir, tcc_diag *diag)
 {
     const tcc_target *t = tcc_target_of(ir);
     for (const tcc_func *f = ir->first; f; f = f->next) {
         const tcc_named_attr *a = tcc_attr_find(&f->attrs, "may_spill");
+        if (!a && tcc_func_is_entry(f))
+            warn_of_live(f, diag);
         if (!a)
             continue;
         tcc_schedule s = tcc_schedule_of(f);

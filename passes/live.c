@@ -1,0 +1,187 @@
+/* A unit is an element of a value. Values that only arrange elements of others (vec.pack, vec.slice, …) have the units
+ * of these. Ops are numbered as they are written; a unit is live from the op that defines it up to the last one that
+ * uses it, or to the end of a loop that does and does not define it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "passes/live.h"
+
+#include "ir/target.h"
+#include "passes/schedule.h"
+#include "support/map.h"
+
+typedef struct unit {
+    size_t first, last; /* numbers of ops */
+    unsigned bits;
+} unit;
+
+/* Numbers of an op: its own, and that of the first one after all that it contains. */
+typedef struct span {
+    size_t begin, end;
+} span;
+
+typedef struct counting {
+    tcc_arena *arena;
+    const tcc_block *body;
+    tcc_map spans;  /* by op */
+    tcc_map values; /* to size_t[], numbers of units, one for each element; 0: it takes no register */
+    TCC_VEC(unit) units;
+    size_t n_ops;
+} counting;
+
+static span *span_of(const counting *c, const tcc_op *op)
+{
+    return tcc_map_get(&c->spans, op);
+}
+
+static void number_ops(counting *c)
+{
+    for (tcc_op *op = c->body->first; op; op = tcc_walk_next(op, c->body)) {
+        span *s = TCC_NEW(c->arena, span);
+        *tcc_map_at(&c->spans, op) = s;
+        s->begin = c->n_ops++;
+        for (const tcc_op *in = op; in; in = in->block->parent)
+            span_of(c, in)->end = c->n_ops;
+    }
+}
+
+static size_t count_of(const tcc_type *t)
+{
+    return t->kind == TCC_KIND_vec ? (size_t)tcc_type_count(t) : 1;
+}
+
+static unsigned bits_of(const tcc_type *t)
+{
+    enum { ADDRESS_BITS = 64 };
+    return t->kind == TCC_KIND_ptr ? ADDRESS_BITS : t->kind == TCC_KIND_tensormap ? 0 : tcc_scalar_bits(t->elem);
+}
+
+static size_t *new_units(counting *c, const tcc_value *v)
+{
+    size_t *units = TCC_NEW_ARRAY(c->arena, size_t, count_of(v->type));
+    *tcc_map_at(&c->values, v) = units;
+    return units;
+}
+
+static void define(counting *c, const tcc_value *v, size_t at)
+{
+    enum { PREDICATE = 1 };
+    size_t *units = new_units(c, v);
+    for (size_t i = 0; i < count_of(v->type) && bits_of(v->type) > PREDICATE; i++) {
+        units[i] = c->units.len;
+        TCC_PUSH(c->arena, &c->units, ((unit){at, at, bits_of(v->type)}));
+    }
+}
+
+/* The value that an op has the elements of, from *offset on; NULL: it computes something. */
+static const tcc_value *arranged(const tcc_op *op, int64_t *offset)
+{
+    *offset = tcc_attr_int(&op->attrs, "offset", 0);
+    if (op->code == TCC_OP_vec_slice || op->code == TCC_OP_vec_extract)
+        return op->operands[0];
+    *offset = 0;
+    bool adds = op->code == TCC_OP_arith_add && op->results[0].type->kind == TCC_KIND_scalar &&
+                tcc_scalar_classify(op->results[0].type->elem) != TCC_CLASS_FLOAT;
+    const tcc_op *by = adds ? op->operands[1]->def : NULL;
+    return by && by->code == TCC_OP_arith_const ? op->operands[0] : NULL; /* an access adds it */
+}
+
+static void define_results(counting *c, const tcc_op *op)
+{
+    int64_t offset;
+    const tcc_value *of = arranged(op, &offset), *r = op->results;
+    if (of && tcc_map_get(&c->values, of)) {
+        const size_t *from = tcc_map_get(&c->values, of);
+        size_t *units = new_units(c, r);
+        for (size_t i = 0; i < count_of(r->type); i++)
+            units[i] = from[(size_t)offset + i];
+    } else if (op->code == TCC_OP_vec_pack) {
+        size_t *units = new_units(c, r), n = 0;
+        for (unsigned i = 0; i < op->n_operands; i++) {
+            const size_t *from = tcc_map_get(&c->values, op->operands[i]);
+            for (size_t e = 0; e < count_of(op->operands[i]->type); e++, n++)
+                units[n] = from ? from[e] : 0;
+        }
+    } else if (op->code == TCC_OP_vec_splat || op->code == TCC_OP_arith_const || op->code == TCC_OP_vec_undef) {
+        const size_t *from = op->n_operands ? tcc_map_get(&c->values, op->operands[0]) : NULL;
+        size_t *units = new_units(c, r);
+        for (size_t i = 0; i < count_of(r->type); i++)
+            units[i] = from ? from[0] : 0;
+    } else {
+        for (unsigned i = 0; i < op->n_results; i++)
+            define(c, &op->results[i], op->n_regions ? span_of(c, op)->end - 1 : span_of(c, op)->begin);
+    }
+}
+
+/* Up to where a use keeps a unit: loops that do not define it need it again. */
+static size_t end_of_use(const counting *c, const tcc_op *op, const unit *u)
+{
+    size_t end = span_of(c, op)->begin;
+    for (const tcc_op *in = op->block->parent; in; in = in->block->parent)
+        if (in->code == TCC_OP_scf_for && u->first < span_of(c, in)->begin)
+            end = span_of(c, in)->end;
+    return end;
+}
+
+static void use_operands(counting *c, const tcc_op *op)
+{
+    int64_t offset;
+    bool arranges = op->code == TCC_OP_vec_pack || op->code == TCC_OP_vec_splat || arranged(op, &offset);
+    for (unsigned i = 0; i < op->n_operands && !arranges; i++) {
+        const size_t *units = tcc_map_get(&c->values, op->operands[i]);
+        for (size_t e = 0; units && e < count_of(op->operands[i]->type); e++) {
+            unit *u = &c->units.data[units[e]];
+            size_t end = end_of_use(c, op, u);
+            u->last = units[e] && end > u->last ? end : u->last;
+        }
+    }
+}
+
+static void visit(counting *c, const tcc_op *op)
+{
+    for (unsigned r = 0; r < op->n_regions; r++)
+        for (size_t i = 0; i < op->regions[r]->n_args; i++)
+            define(c, op->regions[r]->args[i], span_of(c, op)->begin);
+    define_results(c, op);
+    use_operands(c, op);
+}
+
+/* For each op what its thread may have. */
+static int64_t *limits(const counting *c, const tcc_func *f)
+{
+    const tcc_target *t = tcc_target_of(f->ir);
+    int64_t *of = TCC_NEW_ARRAY(c->arena, int64_t, c->n_ops);
+    int64_t threads = tcc_attr_int(&f->attrs, "block", 1) * tcc_attr_int(&f->attrs, "min_ctas", 1);
+    int64_t launched = tcc_launched_registers(t, threads);
+    launched = launched < t->thread_registers ? launched : t->thread_registers;
+    for (size_t i = 0; i < c->n_ops; i++)
+        of[i] = launched;
+    for (tcc_op *op = c->body->first; op; op = tcc_walk_next(op, c->body)) {
+        size_t end = op->block->parent ? span_of(c, op->block->parent)->end : c->n_ops;
+        for (size_t i = span_of(c, op)->begin; op->code == TCC_OP_nvvm_setmaxnreg && i < end; i++)
+            of[i] = tcc_attr_int(&op->attrs, "count", launched);
+    }
+    return of;
+}
+
+tcc_live tcc_live_registers(const tcc_func *f, tcc_arena *scratch)
+{
+    enum { WORD_BITS = 32 };
+    counting c = {.arena = scratch, .body = f->body, .spans = TCC_MAP(scratch), .values = TCC_MAP(scratch)};
+    TCC_PUSH(scratch, &c.units, (unit){0}); /* number 0 */
+    number_ops(&c);
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
+        visit(&c, op);
+    int64_t *change = TCC_NEW_ARRAY(scratch, int64_t, c.n_ops + 1), *limit = limits(&c, f), live = 0;
+    for (size_t i = 1; i < c.units.len; i++) {
+        change[c.units.data[i].first] += c.units.data[i].bits;
+        change[c.units.data[i].last] -= c.units.data[i].bits;
+    }
+    tcc_live most = {0, INT64_MAX};
+    for (size_t i = 0; i < c.n_ops; i++) {
+        live += change[i];
+        int64_t registers = (live + WORD_BITS - 1) / WORD_BITS;
+        if (most.limit == INT64_MAX || registers - limit[i] > most.registers - most.limit)
+            most = (tcc_live){registers, limit[i]};
+    }
+    return most;
+}

@@ -1,0 +1,18 @@
+/* live: how many registers of a thread hold values that are needed later, in a kernel of target ops.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_PASSES_LIVE_H
+#define TCC_PASSES_LIVE_H
+
+#include "ir/ir.h"
+
+typedef struct tcc_live {
+    int64_t registers; /* of 32 bits, at the place where they exceed the limit by most, or are nearest to it */
+    int64_t limit;     /* of a thread there */
+} tcc_live;
+
+/* Counts what an assembler that keeps the order of ops needs at least. What comes with its instruction is not counted:
+ * constants, parameters, offsets of addresses, predicates. */
+tcc_live tcc_live_registers(const tcc_func *f, tcc_arena *scratch);
+
+#endif

@@ -191,7 +191,6 @@ static tcc_value *ds_load(tcc_amdgcn_lowering *l, tcc_value *address, int64_t of
 static tcc_value *read_block(tcc_amdgcn_lowering *l, const stages *s, tcc_value *own, int64_t first,
                              int64_t k_bytes, int64_t units, int64_t groups)
 {
-    enum { MOST = 16 };
     tcc_lowering *low = &l->low;
     const tcc_panels *panels = &s->panels;
     int64_t pieces = TCC_UNIT_BYTES / panels->width;
@@ -206,7 +205,7 @@ static tcc_value *read_block(tcc_amdgcn_lowering *l, const stages *s, tcc_value 
     int64_t further = s->places ? first / TCC_BLOCK % s->places : 0;
     at = tcc_amdgcn_add(l, at, in_block(l, s, tcc_low_add(low, block, further), row, 0));
     int64_t offset = s->offset + first * panels->width + k_bytes / TCC_UNIT_BYTES * unit;
-    tcc_value *parts[MOST];
+    tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, units * pieces);
     size_t n = 0;
     for (int64_t u = 0; u < units; u++)
         for (int64_t h = 0; h < pieces; h++)
@@ -232,7 +231,7 @@ void tcc_amdgcn_read(tcc_amdgcn_lowering *l, tcc_op *op)
     int64_t units = held.in_one * bits / 8 / TCC_UNIT_BYTES;
     int64_t groups = units ? depth * bits / 8 / (units * TCC_UNIT_BYTES) : 0;
     if (!is_operand || s.units.k != k || !groups || units * groups * TCC_UNIT_BYTES * 8 != depth * bits ||
-        at[k].i % depth || at[!k].i || type->dims[!k].size != s.units.rows || units > 8) {
+        at[k].i % depth || at[!k].i || type->dims[!k].size != s.units.rows) {
         TCC_LOW_REFUSE(low, op, "async.read of a part of a round, or of its rows");
         return;
     }

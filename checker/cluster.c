@@ -143,14 +143,20 @@ static int barrier_from_afar(tcc_protocol *p, tcc_pstate *s, unsigned warp, cons
 
 static tcc_presult arrive_at(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
-    const tcc_pwarp *w = &s->warps[warp];
+    tcc_pwarp *w = &s->warps[warp];
     int64_t bytes = 0;
     int b = barrier_from_afar(p, s, warp, in, 0);
     if (b < 0 || (in->op->n_operands > 1 && !tcc_p_operand(p, s, warp, in, 1, &bytes)))
         return TCC_P_FAILED;
     tcc_pbarrier *bar = &s->barriers[b];
-    if (!p->ends_together && tcc_p_cta(p, warp) != tcc_p_cta_at(bar->address - TCC_SMEM_BASE))
+    bool afar = tcc_p_cta(p, warp) != tcc_p_cta_at(bar->address - TCC_SMEM_BASE);
+    if (!p->ends_together && afar)
         bar->last_afar = bar->phase + 1;
+    w->loaded_word &= !tcc_has_scope_of_cluster(in->op) && !tcc_word_before(in->op);
+    if (w->loaded_word && afar)
+        return tcc_p_wrong(p, s, warp, in,
+                           "arrives at an mbarrier of another CTA after a load that need not be done: needs "
+                           "nvvm.after, or scope = cluster");
     tcc_presult r = tcc_p_arrive(p, s, warp, in, (unsigned)b, bytes, (unsigned)__builtin_popcountll(w->mask), w->mask);
     tcc_p_tick(p, s, warp);
     return r;

@@ -135,6 +135,7 @@ tcc_presult tcc_p_nvvm_ld_shared_word(tcc_protocol *p, tcc_pstate *s, unsigned w
             v = s->words[i].value;
     if (in->results[0] != TCC_P_NO_SLOT)
         *tcc_p_slot(p, s, warp, in->results[0]) = v;
+    s->warps[warp].loaded_word = p->ctas > 1;
     return TCC_P_NEXT;
 }
 

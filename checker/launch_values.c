@@ -92,6 +92,7 @@ bool tcc_launch_compute(tcc_lwarp *w, const tcc_linst *in)
     case TCC_OP_amdgcn_lds_base: tcc_launch_give(w, in, 0); break;
     case TCC_OP_nvvm_uniform:
     case TCC_OP_nvvm_opaque:
+    case TCC_OP_nvvm_after:
     case TCC_OP_amdgcn_readfirstlane: pass_on(w, in); break;
     case TCC_OP_nvvm_elect: elect(w, in); break;
     case TCC_OP_nvvm_mapa: tcc_launch_map_word(w, in); break;

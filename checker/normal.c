@@ -337,7 +337,7 @@ static void put_progress(writer *w, unsigned i)
         (int64_t)(warp->unsynced | warp->apart << 32),
         warp->registers | (int64_t)(warp->waits_at + 1) << 32 |
             (int64_t)(warp->arrived ? 1 + (p->n_named && w->s->named[p->n_named - 1].phase >= warp->arrived) : 0) << 48,
-        warp->open_group | warp->open_bulk << 1 | warp->any_fence << 2 | warp->released << 3 |
+        warp->open_group | warp->open_bulk << 1 | warp->any_fence << 2 | warp->released << 3 | warp->loaded_word << 4 |
             (int64_t)warp->bulk_lane << 8,
         (int64_t)warp->mmas,
         (int64_t)warp->touched,

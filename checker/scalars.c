@@ -302,6 +302,7 @@ tcc_presult tcc_p_give(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
     case TCC_OP_nvvm_smem_base: *out = tcc_p_known(TCC_SMEM_BASE + tcc_p_window(p, warp)); return TCC_P_NEXT;
     case TCC_OP_amdgcn_readfirstlane:
     case TCC_OP_nvvm_uniform: *out = first_lane(p, s, warp, args[0]); return TCC_P_NEXT;
+    case TCC_OP_nvvm_after:
     case TCC_OP_nvvm_opaque: *out = args[0]; return TCC_P_NEXT;
     case TCC_OP_nvvm_elect: return tcc_p_elect(p, s, warp, in, out);
     case TCC_OP_arith_cmp: {

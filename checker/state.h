@@ -82,6 +82,7 @@ typedef struct tcc_pwarp {
     int32_t waits_at; /* named barrier, -1 none */
     uint32_t arrived; /* at the cluster's barrier, in phase arrived - 1, with no wait since; 0: it has not */
     bool open_group, open_bulk, any_fence, released;
+    bool loaded_word; /* with no arrival at the cluster's scope since */
     bool past; /* calm.c: it names mbarriers no more, and goes on when no other can */
     uint64_t mmas; /* what was issued since the last commit, as a hash */
     uint64_t touched;  /* registers of MMAs that other ops read since the last wgmma.fence */

@@ -82,6 +82,7 @@ static kind kind_given(const tcc_protocol *p, const symmetry *y, const tcc_pinst
     case TCC_OP_nvvm_ctaid:
     case TCC_OP_nvvm_mapa: return OTHER;
     case TCC_OP_nvvm_uniform:
+    case TCC_OP_nvvm_after:
     case TCC_OP_nvvm_opaque: return kind_of(y, in->operands[0]);
     case TCC_OP_arith_add:
         if (n[SHIFTED] == 1 && n[SAME] == 1)

@@ -137,7 +137,7 @@ static bool compute(const place *at, const tcc_value *v, unsigned depth, tcc_pva
         *out = tcc_p_symbol(at->p, tcc_op_info_get(op->code), NULL, 0);
         return true;
     }
-    if (op->code == TCC_OP_nvvm_uniform || op->code == TCC_OP_nvvm_opaque)
+    if (op->code == TCC_OP_nvvm_uniform || op->code == TCC_OP_nvvm_opaque || op->code == TCC_OP_nvvm_after)
         return compute(at, op->operands[0], depth + 1, out);
     if (!(tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE) || op->n_operands > 3)
         return given(at, op, out);

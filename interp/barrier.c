@@ -253,13 +253,26 @@ tcc_outcome tcc_eval_nvvm_mbarrier_arrive_expect_tx(tcc_thread *t, const tcc_ins
     return arrive_lanes(t, in);
 }
 
+/* Whether what a warp has loaded is known elsewhere to have been when it arrives there. */
+static bool is_loaded(tcc_thread *t, const tcc_inst *in, const tcc_cta *c)
+{
+    if (tcc_has_scope_of_cluster(in->op) || tcc_word_before(in->op) == t->warp->word)
+        t->warp->word = NULL;
+    if (!t->warp->word || c == t->warp->cta)
+        return true;
+    TCC_WRONG(t->x, in->op,
+              "arrives at an mbarrier of another CTA after a load that need not be done: needs nvvm.after, or scope = "
+              "cluster");
+    return false;
+}
+
 static tcc_outcome arrive_in_cluster(tcc_thread *t, const tcc_inst *in)
 {
     for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
         int64_t address = tcc_lane_int(t, in, 0, l), bytes = in->op->n_operands > 1 ? tcc_lane_int(t, in, 1, l) : 0;
         tcc_cta *c = tcc_cluster_find(t, in->op, &address);
         tcc_mbarrier *b = c ? mbarrier_at(t, c, in->op, address) : NULL;
-        if (!b || !is_fenced(t, in->op, b, "the cluster") || !tcc_reach(t, c, in->op) ||
+        if (!b || !is_fenced(t, in->op, b, "the cluster") || !tcc_reach(t, c, in->op) || !is_loaded(t, in, c) ||
             arrive(t, c, in, b, bytes, l) == TCC_FAILED)
             return TCC_FAILED;
         tcc_remember_arrival(t, c, in->op);

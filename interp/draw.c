@@ -121,6 +121,7 @@ static bool is_uniform(tcc_thread *t, const tcc_inst *in)
 tcc_outcome tcc_eval_nvvm_ld_shared_word(tcc_thread *t, const tcc_inst *in)
 {
     t->warp->accessed |= t->mask;
+    t->warp->word = in->op;
     return is_uniform(t, in) ? tcc_load_lanes(t, in, 0) : TCC_FAILED;
 }
 

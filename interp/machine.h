@@ -310,6 +310,7 @@ struct tcc_warp {
     uint32_t fenced;           /* up to which clock others had done so when they met */
     uint64_t fenced_registers; /* step of the last wgmma.fence, 0: none */
     size_t issued;             /* MMAs so far */
+    const tcc_op *word;        /* loaded with no arrival at the cluster's scope since; NULL: none */
     size_t resized;            /* its registers, so often */
     bool open_group;           /* MMAs since the last commit */
     uint32_t last_group;       /* closed, that has any; 0: none */

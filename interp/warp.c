@@ -222,6 +222,12 @@ tcc_outcome tcc_eval_nvvm_opaque(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
+tcc_outcome tcc_eval_nvvm_after(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_copy_values(t, in->results, in->operands, 1, t->mask);
+    return TCC_NEXT;
+}
+
 /* Any lane, always the same of a warp: the first, the last, or any, as the warp, its CTA and the seed have it. */
 static unsigned elected_lane(const tcc_thread *t)
 {

@@ -57,7 +57,16 @@ bool tcc_only_initialises_before(const tcc_op *op)
     return only;
 }
 
-bool tcc_has_scope_of_cluster(const tcc_op *wait)
+bool tcc_has_scope_of_cluster(const tcc_op *op)
 {
-    return !strcmp(tcc_attr_str(&wait->attrs, "scope", "cta"), "cluster");
+    return !strcmp(tcc_attr_str(&op->attrs, "scope", "cta"), "cluster");
+}
+
+const tcc_op *tcc_word_before(const tcc_op *arrive)
+{
+    const tcc_op *after = arrive->operands[0]->def;
+    const tcc_op *word = after && after->code == TCC_OP_nvvm_after ? after->operands[1]->def : NULL;
+    if (word && word->code == TCC_OP_nvvm_uniform)
+        word = word->operands[0]->def;
+    return word && word->code == TCC_OP_nvvm_ld_shared_word ? word : NULL;
 }

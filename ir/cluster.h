@@ -34,8 +34,11 @@ bool tcc_fillers_have(const tcc_fillers *f, tcc_peers peers);
  * cluster: what a relaxed arrival at the cluster's barrier tells of. */
 bool tcc_only_initialises_before(const tcc_op *op);
 
-/* Whether an nvvm.mbarrier.wait acquires at the scope of the cluster. */
-bool tcc_has_scope_of_cluster(const tcc_op *wait);
+/* Whether a wait for an mbarrier acquires, or an arrival there releases, at the scope of the cluster. */
+bool tcc_has_scope_of_cluster(const tcc_op *op);
+
+/* The load of the word without which an arrival does not happen, its barrier's address being an nvvm.after; NULL: none. */
+const tcc_op *tcc_word_before(const tcc_op *arrive);
 
 /* The place of a CTA among its peers, and that of the n-th of them in the cluster. */
 static inline int64_t tcc_peer_number(tcc_peers p, int64_t place)

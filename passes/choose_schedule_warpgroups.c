@@ -412,21 +412,6 @@ static tcc_status check_turns(tcc_choice *ch)
     return TCC_OK;
 }
 
-/* Whether tiles can be drawn. */
-static tcc_status check_drawing(tcc_choice *ch)
-{
-    const tcc_schedule *s = &ch->s;
-    const char *key = tcc_schedule_keys[TCC_KEY_persistent].name;
-    int64_t ctas = s->cluster_m * s->cluster_n * s->cluster_k;
-    if (s->persistent != TCC_PERSISTENT_DYNAMIC)
-        return TCC_OK;
-    /* Proven, but on an H100 that ten processes shared about one launch in a hundred did not end. */
-    if (ctas > 1 && s->consumers == TCC_CONSUMERS_PINGPONG)
-        return TCC_CHOICE_REFUSE(ch, key, "persistent dynamic with consumers pingpong in a cluster of %lld CTAs: "
-                                 "need static, cooperative, or no cluster", (long long)ctas);
-    return TCC_OK;
-}
-
 /* Strips that divide a tile, whole chunks of them: and TMA takes them in panels of 32 bytes or more. */
 static tcc_status choose_staging(tcc_choice *ch)
 {
@@ -544,8 +529,6 @@ tcc_status tcc_sm90_choose(tcc_choice *ch)
         spare_registers(ch);
     if (!status)
         status = tcc_choose_cluster(ch);
-    if (!status)
-        status = check_drawing(ch);
     if (!status)
         status = choose_staging(ch);
     if (!status)

@@ -136,7 +136,7 @@ void tcc_nvvm_draw(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_put_word(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_commit_word(tcc_nvvm_lowering *l, tcc_op *op);
 /* Arrives for those who have read a word. */
-void tcc_nvvm_give_word_back(tcc_nvvm_lowering *l, const tcc_op *ring, tcc_value *empty);
+void tcc_nvvm_give_word_back(tcc_nvvm_lowering *l, const tcc_op *release, tcc_value *empty);
 /* Whether those who run op may read stages of its ring: all threads of a role, or of words one; false: refused. */
 bool tcc_nvvm_may_read(tcc_nvvm_lowering *l, const tcc_op *op);
 /* The CTAs of a ring's cluster; 1 where there is none. */

@@ -66,12 +66,29 @@ void tcc_nvvm_commit_word(tcc_nvvm_lowering *l, tcc_op *op)
     }
 }
 
-void tcc_nvvm_give_word_back(tcc_nvvm_lowering *l, const tcc_op *ring, tcc_value *empty)
+/* The word that a release gives back, as it was read before it in its block; NULL: it was not. */
+static tcc_value *word_read_before(tcc_nvvm_lowering *l, const tcc_op *release)
 {
-    if (tcc_nvvm_ctas_of(ring) == 1)
+    const tcc_op *read = release->prev;
+    while (read && !(read->code == TCC_OP_async_read_word && read->operands[0] == release->operands[0]))
+        read = read->prev;
+    return read ? tcc_value_map_get(l->low.map, &read->results[0]) : NULL;
+}
+
+/* Another CTA's thread stores the next word once it has been seen there that all have read this one. An arrival that
+ * releases to its own CTA may overtake the load, and does; one that releases to the cluster waits for stores, too. */
+void tcc_nvvm_give_word_back(tcc_nvvm_lowering *l, const tcc_op *release, tcc_value *empty)
+{
+    if (tcc_nvvm_ctas_of(release->operands[0]->def) == 1) {
         TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive, empty);
-    else
-        TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive_cluster, place_in(l, empty, 0));
+        return;
+    }
+    tcc_value *there = place_in(l, empty, 0), *word = word_read_before(l, release);
+    if (word)
+        there = TCC_EMIT(&l->low.b, nvvm_after, l->low.i32, there, word);
+    tcc_op *arrive = TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive_cluster, there);
+    if (!word)
+        tcc_attr_set_str(l->low.ir, &arrive->attrs, "scope", "cluster");
 }
 
 /* ptxas is told that it is the same for all lanes of a warp, and so is what is computed of it. */

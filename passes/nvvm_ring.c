@@ -513,7 +513,7 @@ void tcc_nvvm_release(tcc_nvvm_lowering *l, tcc_op *op)
         tcc_op *guard = arrives ? tcc_low_if(&l->low, arrives) : NULL;
         tcc_value *bar = barrier_of(l, ring, EMPTY, i);
         if (tcc_is_of_words(ring)) {
-            tcc_nvvm_give_word_back(l, ring, bar);
+            tcc_nvvm_give_word_back(l, op, bar);
         } else {
             TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive, bar);
             arrive_at_others(l, ring, bar);

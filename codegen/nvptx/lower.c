@@ -147,6 +147,7 @@ static const struct {
     const char *attr;
 } plain_rows[TCC_OP_COUNT] = {
     [TCC_OP_nvvm_opaque] = {true, TCC_PTX_opaque, NULL},
+    [TCC_OP_nvvm_after] = {true, TCC_PTX_after, NULL},
     [TCC_OP_nvvm_shf] = {true, TCC_PTX_shf, NULL},
     [TCC_OP_nvvm_mapa] = {true, TCC_PTX_mapa, NULL},
     [TCC_OP_nvvm_cluster_wait] = {true, TCC_PTX_cluster_wait, NULL},
@@ -156,7 +157,6 @@ static const struct {
     [TCC_OP_nvvm_barrier] = {true, TCC_PTX_bar_sync, NULL},
     [TCC_OP_nvvm_mbarrier_init] = {true, TCC_PTX_mbarrier_init, NULL},
     [TCC_OP_nvvm_mbarrier_inval] = {true, TCC_PTX_mbarrier_inval, NULL},
-    [TCC_OP_nvvm_mbarrier_arrive_cluster] = {true, TCC_PTX_mbarrier_arrive_cluster, NULL},
     [TCC_OP_nvvm_mbarrier_arrive] = {true, TCC_PTX_mbarrier_arrive, NULL},
     [TCC_OP_nvvm_mbarrier_arrive_expect_tx] = {true, TCC_PTX_mbarrier_arrive_expect_tx, NULL},
     [TCC_OP_nvvm_mbarrier_arrive_expect_tx_cluster] = {true, TCC_PTX_mbarrier_arrive_expect_tx_cluster, NULL},
@@ -199,6 +199,11 @@ static bool add_instruction(tcc_ptx *p, tcc_lower *l, const tcc_op *op, const LL
         TCC_PTX_ADD(p, cluster_arrive,
                     .relaxed = {.text = tcc_attr_int(&op->attrs, "relaxed", 0) ? ".relaxed" : ""});
         return true;
+    case TCC_OP_nvvm_mbarrier_arrive_cluster: {
+        const char *release = tcc_has_scope_of_cluster(op) ? ".release.cluster" : "";
+        TCC_PTX_ADD(p, mbarrier_arrive_cluster, .release = {.text = release}, .bar = {.in = x[0]});
+        return true;
+    }
     case TCC_OP_nvvm_mbarrier_wait: {
         const char *acquire = tcc_has_scope_of_cluster(op) ? ".acquire.cluster" : "";
         TCC_PTX_ADD(p, mbarrier_wait, .acquire = {.text = acquire}, .bar = {.in = x[0]}, .parity = {.in = x[1]});

@@ -249,6 +249,7 @@ const kind kinds[] = {
     {"drop prefetch.tensormap", drop, OF(nvvm_prefetch_tensormap)},
     {"drop elect", drop, OF(nvvm_elect)},
     {"drop uniform", drop, OF(nvvm_uniform)},
+    {"drop after", drop, OF(nvvm_after)},
     {"drop tma.load", drop, OF(nvvm_tma_load)},
     {"drop tma.load.multicast", drop, OF(nvvm_tma_load_multicast)},
     {"drop tma.store", drop, OF(nvvm_tma_store)},

@@ -175,6 +175,7 @@ static bool eval(const tcc_value *v, const place *p, int64_t *out)
         first_lane.tid -= p->tid % WARP_LANES;
         return eval(op->operands[0], &first_lane, out);
     case TCC_OP_nvvm_opaque:
+    case TCC_OP_nvvm_after:
     case TCC_OP_arith_cast: return eval(op->operands[0], p, out);
     default: break;
     }

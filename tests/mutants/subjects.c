@@ -285,7 +285,7 @@ const subject subjects[] = {
      .function = "f",
      .only = (const char *const[]){"nvvm.atom.inc", "nvvm.st.async.word", "nvvm.ld.shared.word", "nvvm.mbarrier.init",
                                    "nvvm.mbarrier.wait", "nvvm.mbarrier.arrive.cluster", "nvvm.warp.sync", "nvvm.mapa",
-                                   "nvvm.mbarrier.arrive.expect_tx.cluster", "scf.yield", NULL},
+                                   "nvvm.mbarrier.arrive.expect_tx.cluster", "nvvm.after", "scf.yield", NULL},
      .shapes = {{320, 48, 40, 0}, {128, 16, 16, 0}, {200, 40, 64, 0}, {64, 16, 0, 0}}},
     {.name = "lanes",
      .file = "../interp/lanes.tir",

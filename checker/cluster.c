@@ -53,7 +53,7 @@ static bool is_left(const tcc_protocol *p, const tcc_pstate *s)
 {
     bool left = true;
     for (unsigned w = 0; w < p->n_warps; w++)
-        left &= !s->warps[w].arrived || s->warps[w].arrived > s->named[p->n_named - 1].phase;
+        left &= !s->warps[w].depth || !s->warps[w].arrived || s->warps[w].arrived > s->named[p->n_named - 1].phase;
     return left;
 }
 

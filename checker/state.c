@@ -221,9 +221,7 @@ bool tcc_p_check_end_of_warp(tcc_protocol *p, tcc_pstate *s, unsigned warp)
     tcc_pinst end = at_return(p);
     if (warp == p->aside)
         return tcc_p_aside_is_in_order(p, s);
-    if (w->arrived)
-        tcc_p_wrong(p, s, warp, &end, "warp %u ends with no nvvm.cluster.wait for its arrival", warp);
-    else if (w->open_group || w->waited < w->last_group)
+    if (w->open_group || w->waited < w->last_group)
         tcc_p_wrong(p, s, warp, &end, "warp %u ends before its MMAs", warp);
     else if (w->open_bulk ||
              (p->stores &&

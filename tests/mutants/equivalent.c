@@ -462,9 +462,10 @@ static bool consumers_have_waited(const site *s)
 /* Then nobody needs the meeting at the end, when a CTA's shared memory goes. */
 static bool have_met_since(const site *s)
 {
-    const tcc_op *wait = is_kind(s, "relaxed arrival") ? next_effect(s->op) : s->op;
-    return (is_kind(s, "drop cluster.wait") || is_kind(s, "relaxed arrival")) && !s->op->block->parent &&
-           wait && !next_effect(wait) && !reaches_until_the_end(s->f);
+    const tcc_op *wait = is_kind(s, "drop cluster.wait") ? s->op : next_effect(s->op);
+    bool is_one = is_kind(s, "drop cluster.wait") || is_kind(s, "drop cluster.arrive and wait") ||
+                  is_kind(s, "relaxed arrival");
+    return is_one && !s->op->block->parent && wait && !next_effect(wait) && !reaches_until_the_end(s->f);
 }
 
 static bool no_lane_accesses(const site *s)

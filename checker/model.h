@@ -38,7 +38,7 @@
  * rotated.c  states that differ by the stage which comes next
  * laps.c     or by the phase of mbarriers that tiles use in turn
  * linear.c   sums of symbols, and loops that go by one
- * remainders.c products of a tile's index and a number of iterations
+ * remainders.c multiples of a number of iterations
  * uniform.c  numbers that depend on which tile it is
  * past.c     what was known of numbers that are forgotten
  * sums.c     numbers that wait for a number of iterations
@@ -236,7 +236,7 @@ bool tcc_p_laps_fail(tcc_protocol *p);
 int64_t tcc_p_known_iterations(const tcc_pframe *f);
 /* Whether a record's number is more than x: 0, 1, or -1 if that must be chosen. */
 int tcc_p_is_more(tcc_protocol *p, const tcc_pstate *s, int record, int64_t x);
-/* A product of an index and a number of iterations, as far as it is asked for. *done when op is one. */
+/* A multiple of a number of iterations, as far as it is asked for. *done when op gives one. */
 tcc_presult tcc_p_multiply(tcc_protocol *p, tcc_pstate *s, const tcc_op *op, const tcc_pvalue *args, tcc_pvalue *out,
                            bool *done);
 /* Whether the numbers of a state go with the remainders that were chosen of them. */

@@ -133,6 +133,28 @@ static bool is_conversion(const tcc_function *f, tcc_scalar to)
     return f->code == TCC_OP_arith_cast && f->to == to;
 }
 
+/* The product that a value is, if it has all the indices of a sum that it is added in: the two are rounded once. */
+static const tcc_op *contracted(const tcc_value *v, const tcc_type *sum)
+{
+    bool is_float = tcc_scalar_classify(sum->elem) == TCC_CLASS_FLOAT;
+    return is_float && v->type == sum && v->def && v->def->code == TCC_OP_arith_mul ? v->def : NULL;
+}
+
+/* x * y + z, x * y - z, z + x * y or z - x * y; NULL where neither operand is a product. */
+static tcc_value *emit_contracted(tcc_builder *b, tcc_opcode code, const tcc_type *type, tcc_value *const *args)
+{
+    bool subtracts = code == TCC_OP_arith_sub;
+    const tcc_op *first = contracted(args[0], type), *product = first ? first : contracted(args[1], type);
+    if (!product || (!subtracts && code != TCC_OP_arith_add))
+        return NULL;
+    tcc_value *y = product->operands[1], *z = args[first != NULL];
+    if (subtracts && first)
+        z = TCC_EMIT(b, arith_neg, z->type, .a = z);
+    else if (subtracts)
+        y = TCC_EMIT(b, arith_neg, y->type, .a = y);
+    return TCC_EMIT(b, arith_fma, type, .a = product->operands[0], .b = y, .c = z);
+}
+
 static tcc_value *emit_apply(tcc_builder *b, const tcc_ast_expr *e)
 {
     tcc_ir *ir = b->func->ir;
@@ -143,6 +165,9 @@ static tcc_value *emit_apply(tcc_builder *b, const tcc_ast_expr *e)
     for (size_t i = 0; i < e->n_args; i++)
         args[i] = e->args[i]->value;
     const tcc_type *type = joined_type(ir, elem_of(e), e->n_args, args);
+    tcc_value *fused = emit_contracted(b, f->code, type, args);
+    if (fused)
+        return fused;
     tcc_op *op = tcc_op_create(b, f->code, e->n_args, args, 1, &type);
     if (f->pred)
         tcc_attr_set_str(ir, &op->attrs, "pred", f->pred);

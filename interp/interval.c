@@ -249,6 +249,7 @@ static interval evaluate(const tcc_op *op, const interval *x)
     case TCC_OP_arith_add: return add(p, x[0], x[1]);
     case TCC_OP_arith_sub: return subtract(p, x[0], x[1]);
     case TCC_OP_arith_mul: return multiply(p, x[0], x[1]);
+    case TCC_OP_arith_fma: return add(p, multiply(p, x[0], x[1]), x[2]);
     case TCC_OP_arith_div: return is_float(op->results[0].type) ? divide(p, x[0], x[1]) : anything;
     case TCC_OP_arith_min: return smaller(x[0], x[1]);
     case TCC_OP_arith_max: return larger(x[0], x[1]);

@@ -4,8 +4,9 @@
  *          %r = arith.add %p, %z
  *
  * Also x * y - z and z - x * y; of two products the first one. Other uses of the product do not
- * matter, so a sum is rounded in the same way everywhere. LLVM must not contract anything: the
- * instructions are those that the interpreter runs.
+ * matter, so a sum is rounded in the same way everywhere. The frontend has done so for those of the
+ * program: what is left are products that functions end in, and those that passes add up. LLVM must
+ * not contract anything: the instructions are those that the interpreter runs.
  *
  * Requires nothing. Preserves control flow; dce deletes the unused products.
  *

@@ -172,12 +172,17 @@ void tcc_p_global_note(tcc_protocol *p, const tcc_op *op);
 /* Whether the function waits for the step before, where it may overlap with that, before it accesses a tensor. */
 bool tcc_p_global_waits(tcc_protocol *p);
 uint32_t tcc_p_global_tensor(const tcc_protocol *p, const tcc_op *op);
+/* Of a tensor's parameter. */
+const char *tcc_p_tensor_name(const tcc_protocol *p, uint32_t tensor);
+/* Whether an access comes after one that was kept; keeps one. */
+bool tcc_p_global_comes_after(const tcc_protocol *p, const tcc_pstate *s, const tcc_pglobal *g, const tcc_paccess *by);
+void tcc_p_global_keep(tcc_protocol *p, tcc_pstate *s, const tcc_pglobal *g);
 /* Checks and keeps what a copy, or an op of threads, does to the tensor that is followed; false,
  * reported, when it is not ordered. */
 bool tcc_p_global_copy(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc_paccess *by);
 bool tcc_p_global_ordinary(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in);
 /* The warp begins another iteration of a loop. */
-void tcc_p_global_next_iteration(tcc_pstate *s, unsigned warp);
+void tcc_p_global_next_iteration(tcc_pstate *s, unsigned warp, const tcc_op *loop);
 
 /* ---- places (place.c) ---------------------------------------------------------- */
 
@@ -206,5 +211,21 @@ bool tcc_p_place_at(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, t
 bool tcc_p_place_is_outside(tcc_protocol *p, const tcc_pplace *place, const tcc_prange_of *at);
 tcc_prelation tcc_p_place_compare(const tcc_protocol *p, const tcc_pstate *s, const tcc_pglobal *x,
                                   const tcc_pglobal *y);
+
+/* ---- copies to tensors that are only written (sent.c) ----------------------------------- */
+
+/* The tensor to which an op copies, if the kernel does not read it; else 0. */
+uint32_t tcc_p_sent_to(const tcc_protocol *p, const tcc_op *op);
+/* A thread starts such a copy; false, reported, when another one may be written later. */
+bool tcc_p_send(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc_paccess *by);
+/* A warp's thread has waited until those of its first groups were written. */
+void tcc_p_sent_is_written(tcc_protocol *p, tcc_pstate *s, unsigned warp, uint32_t groups);
+/* From here on, coordinates that depend on the loop are others. */
+void tcc_p_sent_next_iteration(tcc_pstate *s, unsigned warp, const tcc_op *loop);
+/* Whether a place may differ from warp to warp. */
+bool tcc_p_sent_by_thread(const tcc_protocol *p, const tcc_pplace *place);
+/* Whether two ops copy to the same elements; whether one copies elsewhere in each iteration of a loop. */
+bool tcc_p_is_sent_over(const tcc_pinst *x, const tcc_pinst *y);
+bool tcc_p_sent_varies(const tcc_pinst *in, const tcc_op *loop);
 
 #endif

@@ -224,6 +224,20 @@ static void write_value(form *f, const tcc_pvalue *v)
     put(&f->w, numbers, sizeof numbers);
 }
 
+/* Which copies to the same elements were written before; and in which loops around it goes elsewhere. */
+static void write_sent(form *f, const tcc_pinst *in)
+{
+    if (!in->sent_to)
+        return;
+    for (size_t i = 0; i < f->sent.len; i++)
+        write_int(f, tcc_p_is_sent_over(f->sent.data[i], in));
+    for (const tcc_op *loop = in->op->block->parent; loop; loop = loop->block->parent)
+        if (loop->code == TCC_OP_scf_for)
+            write_int(f, tcc_p_sent_varies(in, loop));
+    write_int(f, tcc_p_is_sent_over(in, in) | in->sent_by_thread << 1);
+    TCC_PUSH(f->w.p->scratch, &f->sent, in);
+}
+
 static void write_bytes(form *f, const tcc_pinst *in)
 {
     for (unsigned i = 0; (in->n_mmas || is_known_copy(in)) && i < 2; i++) {
@@ -294,6 +308,7 @@ static void write_inst(form *f, const tcc_pinst *in)
         if (!is_written_as_bytes(in, i))
             write_slots(f, &in->operands[i], 1);
     write_bytes(f, in);
+    write_sent(f, in);
     write_slots(f, in->results, in->op->n_results);
     write_int(f, (int64_t)in->touches);
     write_int(f, (int64_t)in->registers);

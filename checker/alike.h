@@ -16,6 +16,7 @@ typedef struct form {
     uint32_t *uses;    /* by how many in what a number is computed from */
     tcc_pvalue *values; /* of each slot: what is known of such a number; of those that are written so, kind SYMBOL */
     bool *is_number;   /* these */
+    TCC_VEC(const tcc_pinst *) sent; /* copies to tensors that are only written, so far */
 } form;
 
 static inline bool is_fixed(uint32_t slot)

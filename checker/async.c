@@ -161,6 +161,8 @@ tcc_presult tcc_p_nvvm_bulk_wait(tcc_protocol *p, tcc_pstate *s, unsigned warp, 
     if (n && p->writes && !tcc_attr_int(&in->op->attrs, "read", 0) &&
         !tcc_p_learn_end(p, s, warp, in->op, lane, tcc_p_writes_actor(p, warp), n))
         return TCC_P_FAILED;
+    if (n && !tcc_attr_int(&in->op->attrs, "read", 0))
+        tcc_p_sent_is_written(p, s, warp, n);
     tcc_p_log(p, s, warp, in, -1, n);
     return TCC_P_NEXT;
 }

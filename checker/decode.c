@@ -188,7 +188,8 @@ static void find_tensors(decoder *d)
     for (size_t i = 0; i < d->sources.len; i++) {
         source *s = &d->sources.data[i];
         s->tensor = tcc_p_global_tensor(d->p, s->op);
-        s->place = s->tensor ? tcc_p_place_find(d->p, s->op, s->tensor) : NULL;
+        s->sent_to = tcc_p_sent_to(d->p, s->op);
+        s->place = s->tensor || s->sent_to ? tcc_p_place_find(d->p, s->op, s->tensor | s->sent_to) : NULL;
         d->p->follows |= s->tensor != 0;
         d->p->writes |= s->tensor && tcc_op_starts(s->op->code, TCC_BY_BULK_GROUP);
     }

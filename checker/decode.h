@@ -28,7 +28,8 @@ typedef struct source {
     uint32_t parent, region; /* source + 1, 0: the body; which of its regions */
     uint64_t touches;        /* registers of MMAs, a bit each */
     uint32_t tensor;         /* that is followed, */
-    tcc_pplace *place;       /* and where in it */
+    tcc_pplace *place;       /* and where in it, or in what it is sent to */
+    uint32_t sent_to;        /* a tensor that is only written, by a copy */
     bool matters, waits, open;
 } source;
 

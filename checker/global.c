@@ -1,4 +1,5 @@
-/* global: tensors that a kernel both reads and writes, and where the copy engine takes part.
+/* global: tensors that a kernel both reads and writes, and where the copy engine takes part. Those that it only writes
+ * are sent.c's.
  *
  * Of each access is kept by whom and when, as of shared memory, and where: the coordinates of a
  * copy's box, of which some are symbols; of what threads access by themselves only the tensor. Two
@@ -13,9 +14,10 @@
 
 /* ---- order --------------------------------------------------------------------------------- */
 
-static bool comes_after(const tcc_protocol *p, const tcc_pstate *s, const tcc_pglobal *g,
-                        const tcc_paccess *by)
+bool tcc_p_global_comes_after(const tcc_protocol *p, const tcc_pstate *s, const tcc_pglobal *g, const tcc_paccess *by)
 {
+    if (g->pending)
+        return false;
     if (g->actor != by->warp)
         return tcc_p_seen(p, s, tcc_p_entity(p, s, by->warp, by->lanes))[g->actor] >= g->clock;
     bool one = g->lanes == by->lanes && !(by->lanes & (by->lanes - 1));
@@ -25,7 +27,7 @@ static bool comes_after(const tcc_protocol *p, const tcc_pstate *s, const tcc_pg
 /* Whether whatever comes later comes after it. */
 static bool is_past(const tcc_protocol *p, const tcc_pstate *s, const tcc_pglobal *g)
 {
-    if (g->write && !g->async) /* it is never for the copy engine */
+    if ((g->write && !g->async) || g->pending) /* it is never for the copy engine; it is for none */
         return false;
     for (unsigned w = 0; w < p->n_warps; w++) {
         bool own = g->actor == w;
@@ -44,7 +46,7 @@ static bool can_unite(const tcc_pglobal *x, const tcc_pglobal *y)
 {
     bool like = x->actor == y->actor && x->tensor == y->tensor && x->map == y->map &&
                 x->lanes == y->lanes && x->write == y->write && x->async == y->async &&
-                x->passed == y->passed && x->rank == y->rank && (x->by == y->by || !x->async);
+                x->passed == y->passed && x->sent == y->sent && x->pending == y->pending && x->rank == y->rank && (x->by == y->by || !x->async);
     for (unsigned d = 0; like && d < x->rank; d++)
         like = !memcmp(&x->at[d], &y->at[d], x->async ? sizeof *x->at : sizeof x->at->from);
     return like;
@@ -84,14 +86,15 @@ static void drop_past(const tcc_protocol *p, tcc_pstate *s)
     s->n_globals = n;
 }
 
-void tcc_p_global_next_iteration(tcc_pstate *s, unsigned warp)
+void tcc_p_global_next_iteration(tcc_pstate *s, unsigned warp, const tcc_op *loop)
 {
+    tcc_p_sent_next_iteration(s, warp, loop);
     for (unsigned i = 0; i < s->n_globals; i++)
         s->globals[i].passed |= s->globals[i].warp == warp;
     unite(s);
 }
 
-static void keep(tcc_protocol *p, tcc_pstate *s, const tcc_pglobal *g)
+void tcc_p_global_keep(tcc_protocol *p, tcc_pstate *s, const tcc_pglobal *g)
 {
     drop_past(p, s);
     tcc_p_globals_reserve(p, s, s->n_globals + 1);
@@ -101,17 +104,17 @@ static void keep(tcc_protocol *p, tcc_pstate *s, const tcc_pglobal *g)
 
 /* ---- accesses ------------------------------------------------------------------------------ */
 
-static const char *tensor_name(const tcc_protocol *p, const tcc_pinst *in)
+const char *tcc_p_tensor_name(const tcc_protocol *p, uint32_t tensor)
 {
-    return tcc_attr_list(&p->f->attrs, "params").list.items[in->tensor - 1].list.items[1].s;
+    return tcc_attr_list(&p->f->attrs, "params").list.items[tensor - 1].list.items[1].s;
 }
 
 static bool conflicts(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc_paccess *by,
                       const tcc_pglobal *old, tcc_prelation where)
 {
     const char *name = tcc_op_info_get(in->op->code)->name;
-    const char *verb = by->write ? "writes" : "reads", *tensor = tensor_name(p, in);
-    bool ordered = comes_after(p, s, old, by);
+    const char *verb = by->write ? "writes" : "reads", *tensor = tcc_p_tensor_name(p, in->tensor);
+    bool ordered = tcc_p_global_comes_after(p, s, old, by);
     const char *what =
         ordered ? "after an ordinary write: no fence here orders the proxies of global memory"
                 : tcc_arena_printf(p->scratch, "that %s may still be %s",
@@ -153,19 +156,19 @@ static bool access_tensor(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in,
         if (old->tensor != g.tensor || (!old->write && !g.write) || (!old->async && !g.async))
             continue;
         bool fenced = old->async || !old->write; /* or there is nothing to fence */
-        if (fenced && comes_after(p, s, old, by))
+        if (fenced && tcc_p_global_comes_after(p, s, old, by))
             continue;
         tcc_prelation where = tcc_p_place_compare(p, s, old, &g);
         if (where != TCC_P_APART && conflicts(p, s, in, by, old, where))
             return false;
     }
-    keep(p, s, &g);
+    tcc_p_global_keep(p, s, &g);
     return true;
 }
 
 bool tcc_p_global_copy(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc_paccess *by)
 {
-    return !in->tensor || access_tensor(p, s, in, by);
+    return in->tensor ? access_tensor(p, s, in, by) : !in->sent_to || tcc_p_send(p, s, in, by);
 }
 
 bool tcc_p_global_ordinary(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
@@ -240,6 +243,13 @@ void tcc_p_global_note(tcc_protocol *p, const tcc_op *op)
     if (tensor)
         p->tensor_uses[tensor] |=
             (uint8_t)((u.writes ? TCC_P_WRITTEN : TCC_P_READ) | (u.async ? TCC_P_COPIED : 0));
+}
+
+uint32_t tcc_p_sent_to(const tcc_protocol *p, const tcc_op *op)
+{
+    const tcc_global_use u = tcc_op_global_use(op->code);
+    uint32_t tensor = u.any && u.async && u.writes ? tensor_of(p, op) : 0;
+    return p->tensor_uses[tensor] & TCC_P_READ ? 0 : tensor;
 }
 
 uint32_t tcc_p_global_tensor(const tcc_protocol *p, const tcc_op *op)

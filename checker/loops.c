@@ -332,7 +332,7 @@ tcc_presult tcc_p_next_iteration(tcc_protocol *p, tcc_pstate *s, unsigned warp,
         carried[i] = carry(p, f, i, read(p, s, warp, f->code->args[1 + i]), carried[i]);
     }
     tcc_p_clear_slots(p, s, warp);
-    tcc_p_global_next_iteration(s, warp);
+    tcc_p_global_next_iteration(s, warp, f->of->op);
     for (unsigned i = 0; i < n; i++)
         write(p, s, warp, f->code->args[1 + i], carried[i]);
     f->iter++;

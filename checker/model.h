@@ -10,6 +10,7 @@
  * memory.c   who has accessed them, and whether that is in order
  * loads.c    which bytes loads and stores access
  * global.c   tensors that copies both read and write
+ * sent.c     tensors that are only written, by copies
  * place.c    where in them an access is
  * lanes.c    what lanes of a warp know apart from the others
  * sync.c     barriers and fences

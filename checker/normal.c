@@ -529,7 +529,7 @@ static void put_globals(writer *w)
         const tcc_pglobal *g = &w->s->globals[i];
         put(w, &g->by, sizeof g->by);
         put_pair(w, g->actor, g->warp);
-        put_pair(w, g->rank, g->passed);
+        put_pair(w, g->rank, g->passed | (unsigned)g->pending << 1);
         put_int(w, (int64_t)g->lanes);
         put_clock(w, &w->columns[g->actor], g->clock);
         put(w, g->at, g->rank * sizeof *g->at);

@@ -208,7 +208,9 @@ typedef struct tcc_pinst {
     bool runs_out; /* a loop: after an iteration in which that warp does nothing none does */
     uint32_t by;                 /* what is left to it is done where this holds */
     uint32_t tensor;             /* that it accesses, and that is followed; 0: none */
-    struct tcc_pplace *place;    /* where */
+    uint32_t sent_to;            /* a copy to a tensor that is only written (sent.c); 0: it is none */
+    bool sent_by_thread;         /* where may differ from warp to warp */
+    struct tcc_pplace *place;    /* where in one of them */
     bool harmless;               /* it accesses nothing else, nor does anything in it */
     bool waits;                  /* it, or something in it, synchronizes */
     bool tests;                  /* a loop that tests what it carries (ir/counting.h); */

@@ -100,7 +100,9 @@ static size_t write_op(decoder *d, size_t i, tcc_pinst *in)
     in->open = s->open;
     in->touches = s->touches;
     in->tensor = s->tensor;
+    in->sent_to = s->sent_to;
     in->place = s->place;
+    in->sent_by_thread = s->sent_to && tcc_p_sent_by_thread(d->p, s->place);
     for (unsigned t = 0; in->tensor && t < in->place->n_terms; t++)
         in->place->terms[t].slot = slot_of(d, tcc_p_number_of(d, in->place->terms[t].value));
     in->harmless = is_harmless(in);

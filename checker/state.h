@@ -156,6 +156,8 @@ typedef struct tcc_pglobal {
     uint32_t warp, actor, clock;
     tcc_lane_mask lanes;
     bool write, async, passed; /* passed: it was in another iteration of a loop */
+    const struct tcc_pinst *sent; /* sent.c: by which it was; NULL: it is not of that kind; */
+    bool pending;                 /* its thread has not waited until it was written: clock is its group */
     uint32_t rank;             /* 0: it may be anywhere */
     tcc_prange_of at[TCC_P_RANK];
 } tcc_pglobal;

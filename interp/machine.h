@@ -151,11 +151,11 @@ bool tcc_smem_take(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t
 void tcc_smem_give_back(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address);
 /* ---- global memory (memory.c) --------------------------------------------------------------
  *
- * Of tensors that a kernel reads and writes, in bulk or one of both: the accesses of a cluster to
+ * Of tensors that a kernel writes, and that it reads or writes in bulk: the accesses of a cluster to
  * each element. Clusters may run in any order, and are not compared. */
 
 typedef struct tcc_global {
-    tcc_mark *marks;    /* by element; NULL: the tensor is only read, or only written */
+    tcc_mark *marks;    /* by element; NULL: the tensor is only read, or never in bulk */
     int64_t first, end; /* that may have a mark */
 } tcc_global;
 

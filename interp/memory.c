@@ -1,6 +1,6 @@
 /* memory: shared memory, with a mark for every byte or, where nothing smaller is copied and
- * multiplied, for two; and tensors in global memory that copies both read and write, with a mark
- * for every element.
+ * multiplied, for two; and tensors in global memory that are written, where copies take part, with a
+ * mark for every element.
  *
  * Who has read a place since its last write is a list that places share: an operand's bytes are
  * read by the same MMAs, so that few lists are made.
@@ -375,7 +375,7 @@ static int64_t tensor_of(const tcc_cluster *k, const tcc_op *op, const tcc_globa
 
 tcc_status tcc_global_create(tcc_cluster *k)
 {
-    enum { READ = 1, WRITTEN = 2, IN_BULK = 4, TRACKED = READ | WRITTEN | IN_BULK };
+    enum { WRITTEN = 1, IN_BULK = 2, TRACKED = WRITTEN | IN_BULK };
     const tcc_run *run = k->x->run;
     const tcc_block *body = run->f->body;
     uint8_t *uses = TCC_NEW_ARRAY(run->scratch, uint8_t, run->n_params + 1);
@@ -384,7 +384,7 @@ tcc_status tcc_global_create(tcc_cluster *k)
         tcc_global_use use = tcc_op_global_use(op->code);
         int64_t i = tensor_of(k, op, &use);
         if (i >= 0)
-            uses[i] |= (use.writes ? WRITTEN : READ) | (use.async ? IN_BULK : 0);
+            uses[i] |= (use.writes ? WRITTEN : 0) | (use.async ? IN_BULK : 0);
     }
     for (size_t i = 0; i < run->n_params; i++) {
         int64_t n = run->params[i].count;

@@ -80,4 +80,10 @@ void tcc_verify_product(tcc_verifier *v, const tcc_op *op, const tcc_type *a, co
 /* Checks where the accumulators of f's products come from; f is right in all else. */
 void tcc_verify_accumulators(tcc_verifier *v, const tcc_func *f);
 
+/* How messages call a kind of attribute. */
+const char *tcc_attr_kind_name(tcc_attr_kind kind);
+/* Whether all attributes are in ir/attributes.def, or keys of schedules, and of their kind. */
+bool tcc_verify_func_attrs(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag);
+bool tcc_verify_module_attrs(const tcc_ir *ir, tcc_diag *diag);
+
 #endif

@@ -105,9 +105,9 @@ static const char *level_name(unsigned i)
     return names[i];
 }
 
-static const char *attr_kind_name(tcc_attr_kind kind)
+const char *tcc_attr_kind_name(tcc_attr_kind kind)
 {
-    static const char *const names[] = {"an integer", "a float", "a string", "a list"};
+    static const char *const names[] = {"an integer", "a float", "a string", "a list", "an index expression"};
     return names[kind];
 }
 
@@ -218,7 +218,7 @@ static bool check_attrs(verifier *v, const tcc_op *op, const tcc_op_info *info)
         ok = false;
         if (want)
             tcc_verify_error(&v->base, op, "attribute '%s' is %s, wants %s", a->name,
-                             attr_kind_name(a->value.kind), attr_kind_name(want->kind));
+                             tcc_attr_kind_name(a->value.kind), tcc_attr_kind_name(want->kind));
         else
             tcc_verify_error(&v->base, op, "unknown attribute '%s'", a->name);
     }
@@ -412,6 +412,7 @@ bool tcc_func_verify(const tcc_func *f, unsigned levels, tcc_diag *diag)
     if (wrong)
         func_error(&v, tcc_arena_printf(v.base.arena, "has an attribute 'assumes' that %s", wrong));
     check_cost(&v);
+    v.base.ok &= tcc_verify_func_attrs(f, v.base.arena, diag);
     check_block(&v, f->body);
     check_use_counts(&v);
     if (!f->body->last || f->body->last->code != TCC_OP_func_return)
@@ -423,7 +424,7 @@ bool tcc_func_verify(const tcc_func *f, unsigned levels, tcc_diag *diag)
 
 bool tcc_ir_verify(const tcc_ir *ir, unsigned levels, tcc_diag *diag)
 {
-    bool ok = true;
+    bool ok = tcc_verify_module_attrs(ir, diag);
     for (const tcc_func *f = ir->first; f; f = f->next)
         ok &= tcc_func_verify(f, levels, diag);
     return ok;

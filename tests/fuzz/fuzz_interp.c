@@ -144,7 +144,7 @@ static bool are_names(tcc_attr list)
 /* Small extents, which the module may choose. */
 static void choose_extents(const tcc_ir *ir, int64_t *dims)
 {
-    tcc_attr extents = tcc_attr_list(&ir->attrs, "extents");
+    tcc_attr extents = tcc_attr_list(&ir->attrs, "fuzz.extents");
     for (size_t i = 0; i < MAX_DIMS; i++) {
         bool given = i < extents.list.n && extents.list.items[i].kind == TCC_ATTR_INT;
         dims[i] = given ? extents.list.items[i].i : (int64_t)(5 + 4 * i);
@@ -194,10 +194,10 @@ static void run(const tcc_ir *ir, const tcc_func *f, tcc_diag *diag)
         has_few_ctas(f, dims, tcc_attr_list(&signature->attrs, "dims"))) {
         tcc_interp_options o = {.dims = dims,
                                 .signature = kernel ? signature : NULL,
-                                .machine = tcc_attr_int(&ir->attrs, "machine", 0),
-                                .order = (uint64_t)tcc_attr_int(&ir->attrs, "order", 0) % N_ORDERS,
+                                .machine = tcc_attr_int(&ir->attrs, "fuzz.machine", 0),
+                                .order = (uint64_t)tcc_attr_int(&ir->attrs, "fuzz.order", 0) % N_ORDERS,
                                 .timeline = {.fn = print},
-                                .seed = (uint64_t)tcc_attr_int(&ir->attrs, "seed", 0),
+                                .seed = (uint64_t)tcc_attr_int(&ir->attrs, "fuzz.seed", 0),
                                 .max_steps = steps,
                                 .max_bytes = MAX_BYTES};
         diag->n_errors = 0;

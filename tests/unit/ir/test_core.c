@@ -362,7 +362,7 @@ END_TEST
 
 START_TEST(a_clone_is_equal_and_independent)
 {
-    static const char text[] = "func @f(%x: i32, %n: i32) {k = 1} {\n"
+    static const char text[] = "func @f(%x: i32, %n: i32) {block = 1} {\n"
                                "  %r = scf.for %x, %n, %n, %x {at_least_once = 1} : i32 {\n"
                                "  ^(%i: i32, %c: i32):\n"
                                "    %s = arith.add %c, %i : i32\n"
@@ -378,9 +378,9 @@ START_TEST(a_clone_is_equal_and_independent)
     ck_assert_ptr_eq(parsed->last, copy);
     ck_assert_ptr_eq(tcc_func_find(parsed, "f2"), copy);
     ck_assert(tcc_ir_verify(parsed, TCC_LEVEL_ALL, &diag));
-    tcc_attr_set_int(parsed, &copy->attrs, "k", 2);
+    tcc_attr_set_int(parsed, &copy->attrs, "block", 2);
     tcc_attr_set_int(parsed, &copy->body->first->attrs, "at_least_once", 0);
-    ck_assert_int_eq(tcc_attr_int(&parsed->first->attrs, "k", 0), 1);
+    ck_assert_int_eq(tcc_attr_int(&parsed->first->attrs, "block", 0), 1);
     ck_assert_int_eq(tcc_attr_int(&parsed->first->body->first->attrs, "at_least_once", 0), 1);
     tcc_func_remove(parsed->first);
     ck_assert_ptr_eq(parsed->first, copy);

@@ -299,7 +299,7 @@ START_TEST(ten_megabytes_take_linear_time)
     ck_large(add_op, "func @f(%x: i32) {\n", "  return\n}\n");
     ck_large(add_clash, "func @f(%v: i32, %x: i32) {\n", "  return\n}\n");
     ck_large(add_type, "", "");
-    ck_large(add_item, "module {a = [", "0]}");
+    ck_large(add_item, "module {x.a = [", "0]}");
 }
 END_TEST
 

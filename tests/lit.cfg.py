@@ -112,6 +112,8 @@ if sanitizer:
     config.available_features.add("sanitizer")
 if getattr(config, "emulator", ""):  # what a test compiles does not link with such a build
     config.available_features.add("emulated")
+if lit_config.params.get("quick"):  # ./dev quick
+    config.available_features.add("quick")
 for program in ("make", "shellcheck", "groff", "vim", "zsh", "fish"):
     if shutil.which(program):
         config.available_features.add(program)

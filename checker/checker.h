@@ -34,6 +34,7 @@ typedef struct tcc_covered {
     size_t warps; /* of the CTAs that were followed: all came to their end */
     size_t ends;  /* executions that were followed to the end; all others come to a state of one of these */
     size_t steps; /* of warps, in all attempts: what the proof costs */
+    size_t proofs; /* of how many this is the sum */
 } tcc_covered;
 
 /* The same, and what the proof has covered; of another result only the steps are set. */
@@ -42,5 +43,8 @@ tcc_status tcc_protocol_measure(const tcc_func *f, tcc_arena *scratch, tcc_diag 
 /* The same for every function of a module, and for the plans that launch them (launch.h), several at a time; tells of
  * the first that is wrong. `n_threads`: 0 for as many as there are processors; what is said does not depend on it. */
 tcc_status tcc_protocol_check_all(const tcc_ir *ir, size_t n_threads, tcc_diag *diag);
+
+/* The same, and what all proofs together have covered. */
+tcc_status tcc_protocol_cover_all(const tcc_ir *ir, size_t n_threads, tcc_diag *diag, tcc_covered *covered);
 
 #endif

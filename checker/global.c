@@ -46,7 +46,8 @@ static bool can_unite(const tcc_pglobal *x, const tcc_pglobal *y)
 {
     bool like = x->actor == y->actor && x->tensor == y->tensor && x->map == y->map &&
                 x->lanes == y->lanes && x->write == y->write && x->async == y->async &&
-                x->passed == y->passed && x->sent == y->sent && x->pending == y->pending && x->rank == y->rank && (x->by == y->by || !x->async);
+                x->passed == y->passed && x->sent == y->sent && x->pending == y->pending && x->rank == y->rank &&
+                (x->by == y->by || !x->async);
     for (unsigned d = 0; like && d < x->rank; d++)
         like = !memcmp(&x->at[d], &y->at[d], x->async ? sizeof *x->at : sizeof x->at->from);
     return like;

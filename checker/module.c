@@ -27,6 +27,7 @@ typedef struct work {
     size_t n;
     atomic_size_t next;
     pthread_mutex_t lock;
+    tcc_covered covered; /* by all proofs so far; the lock is held while it is added to */
 } work;
 
 /* Whether a function is the first of its kind; if it may not be known, it is. */
@@ -45,6 +46,19 @@ static bool is_first(work *w, size_t i, const uint8_t *bytes, size_t n)
     return k == 2 * w->n;
 }
 
+static void add_covered(work *w, const tcc_covered *c)
+{
+    pthread_mutex_lock(&w->lock);
+    tcc_covered *sum = &w->covered;
+    *sum = (tcc_covered){.ops = sum->ops + c->ops,
+                         .loops = sum->loops + c->loops,
+                         .warps = sum->warps + c->warps,
+                         .ends = sum->ends + c->ends,
+                         .steps = sum->steps + c->steps,
+                         .proofs = sum->proofs + 1};
+    pthread_mutex_unlock(&w->lock);
+}
+
 /* A proof takes memory of its own, more than the IR does. */
 static tcc_status check(work *w, size_t i, tcc_arena *scratch)
 {
@@ -58,7 +72,10 @@ static tcc_status check(work *w, size_t i, tcc_arena *scratch)
     size_t n;
     tcc_covered covered;
     const uint8_t *bytes = tcc_p_write(p, &n);
-    tcc_status status = is_first(w, i, bytes, n) ? tcc_p_prove(p, &silent, &covered) : TCC_OK;
+    bool own = is_first(w, i, bytes, n);
+    tcc_status status = own ? tcc_p_prove(p, &silent, &covered) : TCC_OK;
+    if (own)
+        add_covered(w, &covered);
     w->layouts[i] = p->layouts;
     return status;
 }
@@ -127,7 +144,7 @@ static tcc_status tell(const work *w, tcc_diag *diag)
     return status;
 }
 
-tcc_status tcc_protocol_check_all(const tcc_ir *ir, size_t n_threads, tcc_diag *diag)
+tcc_status tcc_protocol_cover_all(const tcc_ir *ir, size_t n_threads, tcc_diag *diag, tcc_covered *covered)
 {
     work w = {.lock = PTHREAD_MUTEX_INITIALIZER};
     size_t n = 0;
@@ -153,5 +170,12 @@ tcc_status tcc_protocol_check_all(const tcc_ir *ir, size_t n_threads, tcc_diag *
     free(w.status);
     free(w.layouts);
     free(w.proofs);
+    *covered = w.covered;
     return status;
+}
+
+tcc_status tcc_protocol_check_all(const tcc_ir *ir, size_t n_threads, tcc_diag *diag)
+{
+    tcc_covered covered;
+    return tcc_protocol_cover_all(ir, n_threads, diag, &covered);
 }

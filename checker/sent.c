@@ -145,8 +145,9 @@ bool tcc_p_send(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc_p
             continue;
         p->other.op = old->by;
         p->other.what = tcc_arena_printf(p->scratch, "%s writes them here", tcc_op_info_get(old->by->code)->name);
-        tcc_p_wrong(p, s, by->warp, in, "%s writes elements of '%s' that a copy to global memory of warp %u may still be writing",
-                    name, tcc_p_tensor_name(p, in->sent_to), old->warp);
+        tcc_p_wrong(p, s, by->warp, in,
+                    "%s writes elements of '%s' that a copy to global memory of warp %u may still be writing", name,
+                    tcc_p_tensor_name(p, in->sent_to), old->warp);
         return false;
     }
     tcc_p_global_keep(p, s,

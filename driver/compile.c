@@ -52,6 +52,16 @@ static void add_time(const char *phase, double ms, void *user)
         tcc_str_printf(&j->times, "%10.3f ms  %s\n", ms, phase);
 }
 
+/* How long a proof took, and what it covered. */
+static void add_proof(job *j, double ms, const tcc_covered *c)
+{
+    add_time("verify-pipeline", ms, j);
+    if (j->o->time_passes)
+        tcc_str_printf(&j->times,
+                       "               proofs: %zu, of %zu ops, %zu loops and the ends of %zu warps, in %zu steps\n",
+                       c->proofs, c->ops, c->loops, c->warps, c->steps);
+}
+
 static void forward_print(const char *text, void *user)
 {
     const job *j = user;
@@ -166,8 +176,9 @@ static tcc_status run_frontend(job *j, const char *source, size_t size)
 static tcc_status verify_pipeline(job *j)
 {
     double start = tcc_now_ms();
-    tcc_status status = tcc_protocol_check_all(j->ir, 0, &j->diag);
-    add_time("verify-pipeline", tcc_now_ms() - start, j);
+    tcc_covered covered;
+    tcc_status status = tcc_protocol_cover_all(j->ir, 0, &j->diag, &covered);
+    add_proof(j, tcc_now_ms() - start, &covered);
     return status;
 }
 
@@ -177,7 +188,7 @@ static tcc_status end_proof(job *j, tcc_status status)
     bool runs = j->proof.runs;
     tcc_status proven = tcc_proof_end(&j->proof, &j->diag);
     if (runs)
-        add_time("verify-pipeline", j->proof.ms, j);
+        add_proof(j, j->proof.ms, &j->proof.covered);
     return status ? status : proven;
 }
 

@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "ir/ir.h"
+#include "checker/checker.h"
 
 typedef struct tcc_proof {
     const tcc_ir *ir;
@@ -14,6 +14,7 @@ typedef struct tcc_proof {
     bool runs;
     tcc_status status;
     double ms; /* that it took */
+    tcc_covered covered;
 } tcc_proof;
 
 /* Begins a proof in a thread of its own; false where there is no processor for that. The IR stays as it is until the

@@ -49,7 +49,7 @@ class Row:
 
     @property
     def aligned(self):
-        """Whether rows of 2-byte elements begin at multiples of 16 bytes, as TMA wants it."""
+        """Whether rows of 2-byte elements begin at multiples of 16 bytes, as TMA needs it."""
         return self.k % 8 == 0 and self.n % 8 == 0
 
 

@@ -4,7 +4,7 @@
  * and so do kernels, whose elements are f16 and bf16. Functions of a module of which all of that is the same, byte for
  * byte, are proven by one proof. Written is what decode.c leaves: ops that matter with their attributes, the slots and
  * the types of what they read and give, and what was found out about the function. Left out is
- *   what type elements of so many bits are of, where they are no integers that are computed;
+ *   what type elements of so many bits are of, where they are not integers that are computed;
  *   the order of ops that give the same in every state: each is written where it is wanted first;
  *   how operands of MMAs lie, in which boxes they are copied, and what computes where: the bytes are written
  *   (operands.c);
@@ -203,7 +203,7 @@ static bool is_left_out(const form *f, const tcc_pinst *in)
     return (in->given || is_of_launch(in)) && !in->touches && !in->tensor && !*wanted_at(f, in->results[0]);
 }
 
-/* What an op wants that is left out is not wanted by it; what it wants comes before it. */
+/* What an op needs that is left out is not wanted by it; what it needs comes before it. */
 static void leave_out(form *f, const tcc_pcode *code)
 {
     for (size_t i = code->n; i-- > 0;) {

@@ -39,7 +39,7 @@ static inline bool is_of_launch(const tcc_pinst *in)
            in->results[0] < TCC_P_FIXED;
 }
 
-/* numbers.c: finds numbers of which nothing is known but that they are the same. Nothing wants any more what they are
+/* numbers.c: finds numbers of which nothing is known but that they are the same. Nothing needs any more what they are
  * computed from. */
 void tcc_p_find_numbers(form *f, tcc_protocol *p);
 

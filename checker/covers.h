@@ -31,13 +31,13 @@ typedef struct edge {
 struct tcc_pcovers {
     uint8_t *bytes; /* of the last state: its normal form; */
     size_t len, cap;
-    unsigned *entities, n_entities; /* that are followed, */
-    unsigned *rows_of_entities;     /* and which of them each one is */
+    unsigned *entities, n_entities; /* the followed ones, and their number */
+    unsigned *rows_of_entities;     /* for each entity its row in `entities` */
     uint16_t *ranks;       /* of the clocks of these entities, of parts, and of groups of MMAs that are waited for */
     tcc_pgroup **groups;   /* of the state that was looked at last */
     uint32_t *rows[4];     /* two for entities with even numbers, two for the others */
-    struct bounds *bounds; /* of each block of clocks; */
-    uint16_t *blocks;      /* where those begin of whose clocks any has another rank than 0 */
+    struct bounds *bounds; /* of each block of clocks */
+    uint16_t *blocks;      /* the first clock of each block that has a rank other than 0 */
     size_t n_blocks;
     TCC_VEC(seen_state) states;
     TCC_VEC(edge) edges;

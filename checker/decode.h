@@ -27,9 +27,9 @@ typedef struct source {
     uint32_t *args;          /* of each region, number of the first argument */
     uint32_t parent, region; /* source + 1, 0: the body; which of its regions */
     uint64_t touches;        /* registers of MMAs, a bit each */
-    uint32_t tensor;         /* that is followed, */
-    tcc_pplace *place;       /* and where in it, or in what it is sent to */
-    uint32_t sent_to;        /* a tensor that is only written, by a copy */
+    uint32_t tensor;         /* the followed tensor that it accesses */
+    tcc_pplace *place;       /* where it accesses `tensor`, or copies to in `sent_to` */
+    uint32_t sent_to;        /* the tensor, only written, to which it copies */
     bool matters, waits, open;
 } source;
 

@@ -39,7 +39,7 @@
  * rotated.c  states that differ by the stage which comes next
  * laps.c     or by the phase of mbarriers that tiles use in turn
  * linear.c   sums of symbols, and loops that go by one
- * remainders.c multiples of a number of iterations
+ * remainders.c products of a tile's index and a number of iterations
  * uniform.c  numbers that depend on which tile it is
  * past.c     what was known of numbers that are forgotten
  * sums.c     numbers that wait for a number of iterations
@@ -208,7 +208,7 @@ bool tcc_p_is_rotated_barrier(const tcc_protocol *p, int64_t address);
 /* What some states were taken for one by does not hold: if that was used, ends this attempt, so that the next one tells
  * all states apart. Returns whether it was. */
 bool tcc_p_tell_apart_if(tcc_protocol *p, bool used);
-/* What must stay in its place under rotations does not. False when that is no harm, being known in time. */
+/* What must stay in its place under rotations does not. False when that does no harm, being known in time. */
 bool tcc_p_rotation_fails(tcc_protocol *p);
 /* Bytes of a CTA's stages are accessed whatever stage comes next; false when states were taken for one that now
  * differ. */
@@ -230,14 +230,14 @@ bool tcc_p_is_index_of_tiles(const tcc_protocol *p, const tcc_pframe *f);
 bool tcc_p_is_flipped_barrier(const tcc_protocol *p, int64_t address);
 /* What a warp's slots are so many tiles later. */
 void tcc_p_lap_slots(const tcc_protocol *p, unsigned warp, tcc_pvalue *slots, int64_t lap);
-/* A wait for such an mbarrier does not depend on the tile. False when that is no harm, being known in time. */
+/* A wait for such an mbarrier does not depend on the tile. False when that does no harm, being known in time. */
 bool tcc_p_laps_fail(tcc_protocol *p);
 
 /* How often a loop of known bounds runs. */
 int64_t tcc_p_known_iterations(const tcc_pframe *f);
 /* Whether a record's number is more than x: 0, 1, or -1 if that must be chosen. */
 int tcc_p_is_more(tcc_protocol *p, const tcc_pstate *s, int record, int64_t x);
-/* A multiple of a number of iterations, as far as it is asked for. *done when op gives one. */
+/* A product of an index and a number of iterations, as far as it is asked for. *done when op is one. */
 tcc_presult tcc_p_multiply(tcc_protocol *p, tcc_pstate *s, const tcc_op *op, const tcc_pvalue *args, tcc_pvalue *out,
                            bool *done);
 /* Whether the numbers of a state go with the remainders that were chosen of them. */
@@ -369,7 +369,7 @@ void tcc_p_common(const tcc_protocol *p, const tcc_pstate *s, uint32_t *common);
 uint64_t tcc_p_told(const tcc_protocol *p, const tcc_pstate *s);
 /* What some warps do, a bit each; told: which are among these. */
 void tcc_p_common_of(const tcc_protocol *p, const tcc_pstate *s, uint64_t warps, uint64_t told, uint32_t *common);
-/* Whether a warp's lanes, those that are no part, or a part's do something more. */
+/* Whether a warp's lanes, those that are not part, or a part's do something more. */
 bool tcc_p_goes_on(const tcc_protocol *p, const tcc_pstate *s, unsigned entity);
 /* counts.c: of a record whose number was decided not to be more than `most`, what holds in all iterations of
  * the loops around; and what of that holds for another record. */

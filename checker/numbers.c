@@ -10,7 +10,7 @@ static bool only_computes(const tcc_pinst *in)
            in->op->code != TCC_OP_arith_cmp && in->results[0] < TCC_P_FIXED;
 }
 
-/* Counts what an op wants; gives how many slots that were not wanted yet; SIZE_MAX: of one nothing is known. */
+/* Counts what an op needs; gives how many slots that were not wanted yet; SIZE_MAX: of one nothing is known. */
 static size_t add_uses(form *f, const tcc_pinst *in)
 {
     size_t n = 0;
@@ -34,7 +34,7 @@ static size_t count_ops(const tcc_pcode *code, tcc_opcode op)
     return n;
 }
 
-/* Whether nothing else wants the parameters, and what a launch decides, from which the op at `top` computes its number,
+/* Whether nothing else needs the parameters, and what a launch decides, from which the op at `top` computes its number,
  * nor what is computed on the way. Then uses are counted. */
 static bool is_private(form *f, size_t top)
 {
@@ -97,7 +97,7 @@ static bool may_stand_alone(const tcc_protocol *p, tcc_pvalue v)
     return v.kind == TCC_P_SYMBOL && (!p->symbol_data || tcc_p_symbol_get(p, v.v)->of == v.v);
 }
 
-/* Finds such numbers, those first that are computed from others: nothing wants these any more. */
+/* Finds such numbers, those first that are computed from others: nothing needs these any more. */
 void tcc_p_find_numbers(form *f, tcc_protocol *p)
 {
     const tcc_pcode *code = &p->body;

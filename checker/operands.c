@@ -17,7 +17,7 @@ enum { MAX_NUMBERS = 128, INVALID = -1, AS_BEFORE = -2, BITS = 64 /* of a word *
  * number is `map`; or none of these. */
 typedef struct definition {
     const tcc_pinst *in;
-    int64_t modulus, map; /* -1: it is no map */
+    int64_t modulus, map; /* -1: it is not a map */
     uint32_t slot;
     bool needed, varies; /* by the counter; */
     bool decides;        /* it does not, but what varies depends on it, or it is an address itself */

@@ -116,7 +116,7 @@ static const tcc_value *uncast(const tcc_value *v)
     return v;
 }
 
-/* Multiplies f with all that v is a product of, dimensions and constants; false when v is no such product. */
+/* Multiplies f with all that v is a product of, dimensions and constants; false when v is not such a product. */
 static bool multiply(const finder *d, const tcc_value *v, factors *f, unsigned depth)
 {
     int64_t c;
@@ -168,7 +168,7 @@ static bool find_terms(const finder *d, const tcc_value *v, factors f, unsigned 
         tcc_pplace before = *d->place;
         if (find_terms(d, op->operands[!i], more, depth + 1))
             return true;
-        if (more.n > f.n) /* by a dimension that is no stride: nothing is known of it */
+        if (more.n > f.n) /* by a dimension that is not a stride: nothing is known of it */
             return false;
         *d->place = before; /* what is multiplied is itself a coordinate */
     }

@@ -20,7 +20,7 @@ typedef struct tcc_pstate tcc_pstate;
 enum {
     TCC_P_DEPTH = 12,   /* of regions that a warp is in */
     TCC_P_RECORDS = 16, /* unknown numbers that matter at a time */
-    TCC_P_COUNTS = 8,   /* of which so many may be the same in all iterations of outer loops */
+    TCC_P_COUNTS = 8,   /* unknown numbers that may stay the same in all iterations of outer loops */
     TCC_P_GROUPS = 12,  /* MMAs of a warpgroup of which something is remembered */
     TCC_P_MAX_ATOMS = 16384,
     TCC_P_RANK = 5,     /* of tensor maps */
@@ -121,7 +121,7 @@ tcc_pvalue tcc_p_drawn_symbol(tcc_protocol *p, int64_t symbol, int64_t later);
 tcc_pvalue tcc_p_element_symbol(tcc_protocol *p, const tcc_value *tensor, int64_t nth,
                                 const tcc_pvalue *offset_and_pred);
 
-/* What stands behind a symbol: (of + add) / by, rounded down, where `of` is no such quotient. */
+/* What stands behind a symbol: (of + add) / by, rounded down, where `of` is not such a quotient. */
 typedef struct tcc_psymbol {
     uint32_t of;
     int64_t add, by;
@@ -138,7 +138,7 @@ typedef struct tcc_psymbol {
 } tcc_psymbol;
 const tcc_psymbol *tcc_p_symbol_get(const tcc_protocol *p, int64_t symbol);
 tcc_psymbol *tcc_p_symbol_change(tcc_protocol *p, int64_t symbol);
-/* a + b, or a - b, plus a constant, of a type; NONE when that is no sum of symbols. */
+/* a + b, or a - b, plus a constant, of a type; NONE when that is not a sum of symbols. */
 tcc_pvalue tcc_p_sum(tcc_protocol *p, const tcc_pvalue *a, const tcc_pvalue *b, bool minus, int64_t constant,
                      tcc_scalar elem);
 /* How often a loop runs over a distance, by a number that is known at run time. */
@@ -199,18 +199,18 @@ typedef struct tcc_pinst {
     struct tcc_pcode *regions;
     uint64_t touches, registers; /* of MMAs, a bit each: read by it; of its result */
     uint64_t a_registers;        /* of its A */
-    int64_t n;                   /* its columns; */
-    bool mn_major[3];            /* which of its operands 1 and 2 are so */
+    int64_t n;                   /* its columns */
+    bool mn_major[3];            /* whether operand 1 and operand 2 are MN-major */
     uint32_t wanted_twice;       /* operands that tcc_registers_wanted_twice gives */
     bool open;                   /* MMAs in front of it are not committed */
     bool aside;                  /* it is left to the warp that fills stages; */
     bool alone, others;          /* needed by that warp, by the others; */
     bool runs_out; /* a loop: after an iteration in which that warp does nothing none does */
     uint32_t by;                 /* what is left to it is done where this holds */
-    uint32_t tensor;             /* that it accesses, and that is followed; 0: none */
-    uint32_t sent_to;            /* a copy to a tensor that is only written (sent.c); 0: it is none */
-    bool sent_by_thread;         /* where may differ from warp to warp */
-    struct tcc_pplace *place;    /* where in one of them */
+    uint32_t tensor;             /* the followed tensor that it accesses; 0: none */
+    uint32_t sent_to;            /* the tensor, only written, to which it copies (sent.c); 0: none */
+    bool sent_by_thread;         /* where it copies to may differ from warp to warp */
+    struct tcc_pplace *place;    /* where it accesses `tensor`, or copies to in `sent_to` */
     bool harmless;               /* it accesses nothing else, nor does anything in it */
     bool waits;                  /* it, or something in it, synchronizes */
     bool tests;                  /* a loop that tests what it carries (ir/counting.h); */

@@ -35,13 +35,13 @@ struct tcc_protocol {
     int64_t data_threshold;      /* iteration counts as data that are less are, too */
     int64_t period;              /* in iterations, of the loop whose index repeats itself last */
     int64_t symbol_data; /* of numbers of iterations their remainder by this is asked; 0: nothing */
-    unsigned ctas, cta_warps, cta_named; /* that are followed together; warps and named barriers of each, */
-    unsigned spread; /* and from one's to the next one's: whole warpgroups; there is one: more than there are */
-    bool reaches;             /* one writes another's shared memory, and no mbarrier there tells, */
-    bool ends_together;       /* the last is a barrier of the cluster */
+    unsigned ctas, cta_warps, cta_named; /* CTAs that are followed together; warps of each; named barriers of each */
+    unsigned spread; /* warps from one CTA's first to the next one's: whole warpgroups; of one CTA more than it has */
+    bool reaches;             /* a CTA writes another's shared memory, and no mbarrier there reports it */
+    bool ends_together;       /* its last op is a barrier of the cluster */
     bool asks_memory;         /* how often a loop runs, or a condition, depends on an element of a tensor */
     bool splits;              /* it arrives at the cluster's barrier and waits later */
-    bool starts_apart;        /* or stores there with no cluster barrier in front */
+    bool starts_apart;        /* it stores in another CTA's shared memory before any cluster barrier */
     unsigned n_followed; /* warps; of a cluster of which one CTA is, its warps */
     unsigned n_warps, n_groups, max_barriers, n_named, n_actors, n_steps, n_entities, stride;
     unsigned aside; /* the last warp, when it is that of aside.c; else TCC_P_NO_WARP; */
@@ -51,8 +51,8 @@ struct tcc_protocol {
     int64_t granule, finest; /* bytes of shared memory that are taken together; at best */
     bool stores;     /* there are copies to global memory, those of threads or, on AMD, accesses to LDS; */
     bool groups;     /* those of threads to shared memory (cp.async) */
-    bool follows;    /* accesses to tensors, */
-    bool writes;     /* among them copies that write */
+    bool follows;    /* accesses to tensors are followed */
+    bool writes;     /* there are copies that write to tensors */
     uint32_t *tensors;     /* of each parameter: 1 + the first of the same tensor */
     uint8_t *tensor_uses;  /* by 1 + the number of a parameter */
     uint32_t most_pending; /* copies to global memory, in a wait */
@@ -74,8 +74,8 @@ struct tcc_protocol {
     uint32_t *taken;    /* of each atom so many; */
     uint16_t *part, *touched;
     size_t n_granules; /* of shared memory that is followed */
-    size_t room;       /* of these: for atoms */
-    struct tcc_prange *span_ranges; /* while those of a span are found; */
+    size_t room;       /* the number of atoms for which there is room */
+    struct tcc_prange *span_ranges; /* of the span whose ranges are being found */
     size_t span_room;               /* room for so many */
     uint64_t *span_bytes;           /* bits, all 0 otherwise */
     TCC_VEC(struct tcc_patom_info) atom_infos;
@@ -118,10 +118,10 @@ struct tcc_protocol {
     bool elected_others;              /* in this one lanes were taken to be alike that are not */
     struct tcc_psums *sums;      /* sums.c */
     bool *is_free;               /* of each atom: calm.c */
-    bool calms;                  /* states that are calm are looked for, */
-    bool met;                    /* when warps have met */
-    bool apart;                  /* states were taken for one that are not: */
-    bool as_it_is;               /* then with all told apart */
+    bool calms;                  /* calm states are looked for */
+    bool met;                    /* states are looked for when warps have met */
+    bool apart;                  /* different states were taken for one */
+    bool as_it_is;               /* the search is repeated with all states told apart */
     bool loose, loosened;        /* states stand for others, which are not equal; some did */
     bool relates, compared; /* comparisons with constants ask for numbers; there was one */
     bool counts_all, generalized; /* iterations that are known are counted one by one; of some loop any were tried */

@@ -1,4 +1,4 @@
-/* remainders: multiples of a number of iterations, by the index of a tile.
+/* remainders: products of a tile's index and a number of iterations.
  *
  * Where all tiles have the same number of iterations, T, tile i begins with iteration i * T of a ring. Of that number
  * the remainder by m is asked, as of all iteration numbers, and of i it is known; so the remainder of T decides it. It

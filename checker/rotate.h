@@ -25,8 +25,8 @@ struct tcc_protation {
     tcc_ptable *moves_from, *moves_to; /* 1 + their numbers, by address */
     bool used;
     tcc_pstate state; /* the last that was rotated */
-    unsigned n_barriers, n_atoms, room; /* for atoms */
-    uint32_t *barriers, *atoms;    /* where they are after a rotation, of so many: mbarriers, classes of atoms; */
+    unsigned n_barriers, n_atoms, room; /* room: for so many atoms */
+    uint32_t *barriers, *atoms;    /* where mbarriers and classes of atoms are after a rotation */
     uint32_t *to, *becomes, *from; /* mbarriers, classes, and from where these are, after as many as are wanted */
     uint32_t *classes;          /* of atoms, by their first; while they are found, another one */
     bool *flips;                /* mbarriers' parities */
@@ -95,8 +95,8 @@ typedef struct walk {
     uint32_t moving; /* granules that become others */
     operand_ranges ranges[2];
     tcc_ptable *known; /* what ops came to for other warps */
-    int64_t step;      /* that is added to counters: 1, or a lap (laps.c), */
-    bool laps;         /* in which nothing is renamed */
+    int64_t step;      /* what is added to counters: 1, or a lap (laps.c) */
+    bool laps;         /* step is a lap, and nothing is renamed */
 } walk;
 
 static inline uint32_t counter_of(const walk *w, uint32_t slot)

@@ -13,8 +13,8 @@ enum { MAX_INPUTS = 6, FEWEST_LOG2 = 4, MOST_LOG2 = 12 /* places */ };
 /* What it is that is kept: with the same the same is done. */
 typedef struct run_key {
     const struct tcc_prun *run;
-    uint64_t span, cta; /* of a footprint: which one, where, */
-    tcc_lane_mask mask; /* and of which lanes */
+    uint64_t span, cta; /* the span and the CTA of a footprint */
+    tcc_lane_mask mask; /* the lanes of a footprint */
     tcc_pvalue inputs[MAX_INPUTS];
 } run_key;
 
@@ -65,7 +65,7 @@ static bool is_constant(const tcc_protocol *p, uint32_t slot)
 static bool add_inputs(const tcc_protocol *p, struct tcc_prun *run, const tcc_pinst *first, const tcc_pinst *in)
 {
     struct tcc_prun with = *run;
-    for (unsigned i = 0; i < (computes(in) ? in->op->n_operands : 1); i++) { /* what is stored is no number */
+    for (unsigned i = 0; i < (computes(in) ? in->op->n_operands : 1); i++) { /* what is stored is not a number */
         uint32_t slot = in->operands[i], from = first->results[0];
         bool known = (slot >= from && slot < from + run->n_results) || is_constant(p, slot);
         for (unsigned k = 0; k < with.n_inputs && !known; k++)

@@ -318,9 +318,9 @@ tcc_presult tcc_p_give(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
     *out = (tcc_pvalue){.kind = TCC_P_UNKNOWN};
     if (op->n_operands < 1 || op->n_operands > 3 || op->n_results != 1)
         return TCC_P_NEXT;
-    tcc_presult multiple = s ? tcc_p_multiply(p, s, op, args, out, &done) : TCC_P_NEXT;
-    if (s && (multiple != TCC_P_NEXT || done))
-        return multiple;
+    tcc_presult product = s ? tcc_p_multiply(p, s, op, args, out, &done) : TCC_P_NEXT;
+    if (s && (product != TCC_P_NEXT || done))
+        return product;
     for (unsigned i = 0; i < op->n_operands; i++)
         if (!resolve(p, s, warp, &args[i]))
             return TCC_P_CHOICE;

@@ -257,7 +257,7 @@ static bool uses(const tcc_pcode *code, size_t from, uint32_t slot)
     return false;
 }
 
-/* What loops take over from the block around them, and nothing else there wants: in what a tile begins with
+/* What loops take over from the block around them, and nothing else there needs: in what a tile begins with
  * states do not differ while it goes on. */
 void tcc_p_find_dying(tcc_protocol *p, tcc_pcode *code)
 {

@@ -35,8 +35,8 @@ typedef struct tcc_precord {
     int64_t compared;  /* the greatest number that it was compared with; INT64_MIN: none */
     bool remainder;    /* a truth: not a condition, but the remainder of the symbol's number (remainders.c) */
     bool truth, known; /* truth: a condition, 0 or 1; known: that of a loop of known iterations */
-    const tcc_op *op;  /* that asked first, */
-    uint32_t asked;    /* for this symbol */
+    const tcc_op *op;  /* the op that asked first */
+    uint32_t asked;    /* the symbol that it asked for */
 } tcc_precord;
 
 /* What is known of a number that is the same in all iterations of the loops around (counts.c). */
@@ -59,8 +59,8 @@ static inline int64_t tcc_p_position(const tcc_pframe *f)
 
 /* Registers that MMAs read A from. */
 typedef struct tcc_pa {
-    const tcc_op *op; /* the last of them, */
-    uint32_t group;   /* its group */
+    const tcc_op *op; /* the last of these ops */
+    uint32_t group;   /* the group of that op */
     int32_t number;
 } tcc_pa;
 
@@ -74,7 +74,7 @@ typedef struct tcc_pwarp {
     tcc_lane_mask fencing;  /* that ran fences, for what they accessed, since they met; */
     uint32_t fenced;        /* up to which clock others had done so when they met */
     uint32_t synced;        /* its clock up to which its lanes come after each other's accesses */
-    uint32_t in_step;       /* and after each other's waits, when some are apart */
+    uint32_t in_step;       /* its clock up to which its lanes come after each other's waits, if some lanes are apart */
     tcc_lane_mask unsynced, apart; /* that have accessed memory, and waited, since then */
     uint32_t bulk_groups, bulk_lane;
     uint32_t met_groups; /* of its threads' copies, up to which its lanes know of each other's */
@@ -98,7 +98,7 @@ typedef struct tcc_pbarrier {
     uint32_t init_warp, init_clock, fence_clock; /* 0: not fenced */
     tcc_lane_mask init_lane;
     uint32_t last_copy; /* phase + 1 of the last copy; 0 none */
-    uint32_t last_afar; /* and of the last arrival by another CTA, which this one's end must come after */
+    uint32_t last_afar; /* phase + 1 of the last arrival by another CTA, which this one's end must come after; 0 none */
     bool words_from_afar; /* another CTA has stored a word that completes on it */
     bool odd;           /* rotate.c: its phase's parity is the other one */
 } tcc_pbarrier;

@@ -2,7 +2,7 @@
  *
  * A role that passes over another's tile keeps the counter with which the tile begins, v, until the number of its
  * iterations, n, is known, and then goes on with v + n (a loop that only counts, ir/counting.h). Meanwhile the others
- * are in the tile's loop, and at have been made of the n. Where nothing wants v or n but that sum, states that differ
+ * are in the tile's loop, and at have been made of the n. Where nothing needs v or n but that sum, states that differ
  * in v and at alone, by d more of one and d less of the other, have the same future: what is left of n is written
  * as n - at in either case, and both come to the same sum. So v is written as v + at, and at is not.
  *
@@ -11,7 +11,7 @@
  *   ops that want v there;
  *   no warp passes over it in another way, and for each that does there is one such loop;
  *   v is one of a ring's remainders, so that sums are known by theirs;
- * and that nothing else wants n is seen when it does (tcc_p_sums_fail): states that were taken for one go the
+ * and that nothing else needs n is seen when it does (tcc_p_sums_fail): states that were taken for one go the
  * same way up to there, so one of them comes to it, and all is followed again with states told apart.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */

@@ -9,7 +9,7 @@ include(cmake/command_lines.cmake)
 
 configure_file(cmake/libtcc.map.in libtcc.map @ONLY)
 
-# What a static libtcc.a wants behind it.
+# What a static libtcc.a needs behind it.
 set(private_libs ${llvm_private_libs} -pthread -ldl -lm)
 
 # libtcc.so: all rooms, of which the public functions are seen.

@@ -7,7 +7,7 @@ if(NOT TCC_PYTHON OR TCC_SANITIZE) # a sanitizer is to be in the interpreter
   return()
 endif()
 
-# Not FindPython3's Development.Module: in a cross build it wants an interpreter of the other architecture.
+# Not FindPython3's Development.Module: in a cross build it needs an interpreter of the other architecture.
 set(hints)
 if(NOT CMAKE_CROSSCOMPILING)
   execute_process(COMMAND ${Python3_EXECUTABLE} -c "import sysconfig; print(sysconfig.get_path('include'), end='')"

@@ -35,7 +35,7 @@ extern const tcc_fp8 tcc_fp8_in_software;
 typedef struct tcc_backend {
     const char *triple;
     const char *features; /* for LLVM; %d: the result of version_for */
-    /* The version of the assembly's language that a module wants; NULL: there is but one. */
+    /* The version of the assembly's language that a module needs; NULL: there is but one. */
     int (*version_for)(const tcc_target *target, const tcc_ir *ir);
     const char *passes;   /* LLVM's, on the IR as it was built; NULL: none */
     const char *reserved; /* words that cannot name a kernel, or NULL */

@@ -24,7 +24,7 @@ static void print_bytes(const char *text, size_t n)
         }
 }
 
-/* A line of text; one that begins with a dot is no request. */
+/* A line of text; one that begins with a dot is not a request. */
 static void print_text(const char *text)
 {
     if (*text == '.')

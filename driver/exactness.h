@@ -13,9 +13,9 @@
 /* What an output comes of; the greater one decides. */
 typedef enum tcc_exactness {
     TCC_EXACT,   /* what every form rounds alike */
-    TCC_PRODUCT, /* and a rounded product, which in a sum may be rounded together with that */
+    TCC_PRODUCT, /* besides that, a rounded product, which may be rounded together with a sum of it */
     TCC_ROUNDED, /* a function, or a product and a sum */
-    TCC_JUMPS,   /* and a rounded number decides, or is near a pole */
+    TCC_JUMPS,   /* a rounded number decides, or is near a pole */
     TCC_SUMMED   /* a sum that rounds: every form may add in another order */
 } tcc_exactness;
 

@@ -13,8 +13,8 @@ typedef struct tcc_jit_request {
     const char *source;
     tcc_compile_options options; /* the target given */
     tcc_str key;
-    bool is_quiet;      /* no caller waits for its diagnostics, */
-    bool in_background; /* and not for the program either */
+    bool is_quiet;      /* no caller waits for its diagnostics */
+    bool in_background; /* no caller waits for its program */
     tcc_arena *arena;   /* of its own texts; NULL: all are borrowed */
 } tcc_jit_request;
 

@@ -18,7 +18,7 @@ typedef struct along {
     enum { WHOLE = 1000, ODD } more;      /* elements, or a random number of them: `extra` */
 } along;
 
-/* WHOLE makes rows of a multiple of 16 bytes, as TMA wants them. */
+/* WHOLE makes rows of a multiple of 16 bytes, as TMA needs them. */
 static const struct pattern {
     along m, n, k;
     int batch; /* 0: a random number */

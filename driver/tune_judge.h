@@ -33,8 +33,8 @@ tcc_status tcc_tune_compile(const tcc_tune_program *p, const char *schedule, tcc
                             tcc_module **out);
 
 typedef struct tcc_verdict {
-    tcc_status status; /* TCC_OK: the launch would run a variant of this schedule, */
-    char *schedule;    /* which is complete here; free */
+    tcc_status status; /* TCC_OK: the launch would run a variant of this schedule */
+    char *schedule;    /* the complete schedule; the caller frees it */
     int64_t cost;
 } tcc_verdict;
 

@@ -74,8 +74,8 @@ typedef struct tcc_ast_expr {
     uint64_t free;               /* bits of the indices that it varies over */
     struct tcc_ast_param *param; /* that is read */
     struct tcc_ast_stmt *stmt;   /* whose intermediate is read: the one with these indices */
-    bool rounded;                /* an operand of a sum that is computed: */
-    tcc_scalar rounded_to;       /* before it is multiplied */
+    bool rounded;                /* a computed operand of a sum, which is rounded before it is multiplied */
+    tcc_scalar rounded_to;       /* the type to which it is rounded */
     tcc_value *value;            /* emitter */
 } tcc_ast_expr;
 
@@ -127,7 +127,7 @@ typedef struct tcc_ast_index {
     const char *name;
     uint64_t bit;              /* its place in sets of indices */
     const tcc_ast_dim *extent; /* NULL while unknown */
-    const tcc_ast_param *from; /* where that was found out */
+    const tcc_ast_param *from; /* the parameter that determined the extent */
 } tcc_ast_index;
 
 enum {

@@ -17,8 +17,8 @@ typedef struct tcc_parser {
     tcc_diag *diag;
     tcc_tile_lexer lexer;
     tcc_tile_token tok;     /* the next one */
-    tcc_ast_kernel *kernel; /* being parsed, */
-    tcc_ast_stmt *stmt;     /* and its statement */
+    tcc_ast_kernel *kernel; /* the kernel that is being parsed */
+    tcc_ast_stmt *stmt;     /* the statement that is being parsed */
     unsigned depth;         /* of nested expressions */
 } tcc_parser;
 

@@ -48,7 +48,7 @@ tcc_outcome tcc_eval_amdgcn_perm(tcc_thread *t, const tcc_inst *in)
     uint32_t sel = (uint32_t)tcc_attr_int(&in->op->attrs, "sel", 0);
     for (unsigned i = 0; i < BYTES; i++)
         if ((sel >> 8 * i & 0xff) >= CHOICES)
-            return TCC_WRONG(t->x, in->op, "%s: byte %u of the selector is %u, wants 0 to 7",
+            return TCC_WRONG(t->x, in->op, "%s: byte %u of the selector is %u, expected 0 to 7",
                              tcc_op_info_get(in->op->code)->name, i, sel >> 8 * i & 0xff);
     for (unsigned l = 0; l < t->x->lanes; l++) {
         uint64_t both = (uint64_t)(uint32_t)tcc_lane_int(t, in, 0, l) << 32 |

@@ -29,12 +29,12 @@ typedef struct tcc_async_stage {
 
 typedef struct tcc_async_ring {
     bool made;     /* by the CTA that runs now */
-    unsigned ctas; /* of the cluster that fills its stages; 1: its own does, */
-    tcc_fillers fillers; /* and which of them */
+    unsigned ctas; /* CTAs of the cluster that fills its stages; 1: its own CTA fills them */
+    tcc_fillers fillers; /* which CTAs fill them */
     tcc_async_stage *stages;
     int64_t n_stages;
-    bool meets;                     /* it is filled and emptied only by barriers, */
-    bool groups;                    /* or by them and groups of copies that are waited for */
+    bool meets;                     /* it is filled and emptied by barriers alone */
+    bool groups;                    /* it is filled by groups of copies, which are waited for before a barrier */
     const struct tcc_role *reading; /* that has read stages to registers and has not published since */
     bool turns;                     /* they are owned, and nothing else */
     int64_t readers;                /* roles that read its words; 0: it has none */
@@ -83,7 +83,7 @@ struct tcc_role {
     TCC_VEC(tcc_async_sending *) sends; /* in order */
     TCC_VEC(tcc_async_commit) commits;  /* to rings of groups, in order */
     uint64_t met;                       /* the step at which all warps of the role last met */
-    unsigned meets;                     /* the how many-th time it waits for at the cluster's barrier; 0: it does not */
+    unsigned meets;                     /* which completion of the cluster's barrier it waits for, from 1; 0: none */
 };
 
 struct tcc_async {  /* of a CTA */
@@ -92,8 +92,8 @@ struct tcc_async {  /* of a CTA */
     TCC_VEC(tcc_async_ring *) rings;
     tcc_map roles;  /* async.role -> its thread */
     size_t running; /* roles of those that run together which have begun */
-    unsigned met;   /* how often all of it has arrived at the cluster's barrier, */
-    size_t coming;  /* at which this many of its roles have arrived since */
+    unsigned met;   /* how often the whole CTA has arrived at the cluster's barrier */
+    size_t coming;  /* roles of the CTA that have arrived at that barrier since */
 };
 
 unsigned tcc_async_ctas(const tcc_exec *x);

@@ -8,7 +8,7 @@
 #include "interp/exec.h"
 
 /* Runs the CTA that x is about to run to its end. What happens is recorded when it is the one
- * that the timeline of the options wants. */
+ * that the timeline of the options needs. */
 tcc_status tcc_clock_run(tcc_exec *x);
 
 #endif

@@ -73,10 +73,10 @@ struct tcc_thread {
     uint64_t steps;
     uint64_t blocked_at; /* x->changes when it could not go on; 0: it could */
     uint32_t committed, waited; /* MMA groups: closed; known to have ended */
-    uint64_t *touched;          /* of registers of MMAs: the last step that was no MMA's */
+    uint64_t *touched;          /* of registers of MMAs: the last step that was not an MMA's */
     struct tcc_warp *warp;      /* at the target level */
-    struct tcc_role *role;      /* at the async level, */
-    unsigned rank;              /* of the CTA of this number in its cluster */
+    struct tcc_role *role;      /* at the async level: the role that it runs */
+    unsigned rank;              /* the number of its CTA in the cluster */
 };
 
 /* An asynchronous operation on its way. */
@@ -99,20 +99,20 @@ struct tcc_exec {
     uint64_t random; /* state of the generator */
     unsigned haste;  /* of asynchronous operations: 0 they end last, 4 at once */
     uint64_t steps;  /* of all threads, of this cluster */
-    uint64_t changes;         /* that a thread may have waited for, from 1 on, */
-    uint64_t asked;           /* and how many there were when all threads were asked again */
+    uint64_t changes;         /* counts, from 1 on, what a thread may have waited for */
+    uint64_t asked;           /* `changes` when all threads were last asked */
     int64_t cta, launched;    /* above the target level: the CTA that runs, of how many; */
     int64_t drawn;            /* what it drew last, -1: nothing */
     tcc_status status;
-    bool explain;                /* a thread that is blocked says why: */
-    const char *why;             /* what it waits for, after "waits" */
+    bool explain;                /* a blocked thread is to say why */
+    const char *why;             /* what a blocked thread waits for: the text after "waits" */
     const tcc_op *why_op;        /* the last that did something about it, NULL: none */
     tcc_thread *current;         /* whose op is being run, for messages */
     int lane;                    /* of it, -1: all */
     struct tcc_cluster *cluster; /* at the target level */
-    struct tcc_async *async;     /* at the async level: of each CTA of a cluster, */
-    unsigned n_ctas;             /* this many, 0: it has one */
-    tcc_thread **ctas;           /* which run in threads of their own */
+    struct tcc_async *async;     /* at the async level: of each CTA of a cluster */
+    unsigned n_ctas;             /* CTAs of the cluster that run in threads of their own; 0: there is one CTA */
+    tcc_thread **ctas;           /* the threads of these CTAs */
     int64_t point;               /* tile.ctas: the cluster that runs next */
     struct tcc_clock *clock;     /* in the timed order */
 };

@@ -41,14 +41,14 @@ typedef struct tcc_row_step {
     tcc_index **over;   /* what it sums over */
     size_t n_over;
     int64_t *outer;        /* and where these indices were before it */
-    const tcc_index *part; /* it has parts: which one; or NULL */
-    int64_t depth;         /* and this many consecutive terms belong to one */
+    const tcc_index *part; /* the part that is computed; NULL: it has no parts */
+    int64_t depth;         /* consecutive terms that belong to one part */
     bool is_product;       /* a fast path fits: */
     const tcc_access *factors;
     tcc_row_operand *computed[2]; /* the two, where they are not read; NULL */
     double *sums, *buffer;
     double *lows, *highs, *magnitudes; /* of sums with intervals */
-    double *errors;                    /* and of products with a computed operand */
+    double *errors;                    /* of products with a computed operand */
 } tcc_row_step;
 
 struct tcc_row_plan {

@@ -42,7 +42,7 @@ typedef struct worker {
     tcc_run run;
     tcc_diag diag;
     tcc_status status;
-    int64_t failed; /* the how many-th cluster has the status */
+    int64_t failed; /* the number of the cluster that has the status */
     TCC_VEC(message) messages;
 } worker;
 

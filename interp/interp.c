@@ -170,9 +170,9 @@ static tcc_status check_dims(const tcc_run *run)
     tcc_attr dims = tcc_attr_list(&run->signature->attrs, "dims");
     for (size_t i = 0; i < dims.list.n; i++) {
         if (dims.list.items[i].kind != TCC_ATTR_STR)
-            return TCC_FAIL(run, TCC_ERR_ARGUMENT, NULL, "'dims' wants names");
+            return TCC_FAIL(run, TCC_ERR_ARGUMENT, NULL, "'dims' needs names");
         if (run->options->dims[i] < 0 || run->options->dims[i] > TCC_MAX_EXTENT)
-            return TCC_FAIL(run, TCC_ERR_ARGUMENT, NULL, "%s is %lld, wants 0 to %lld",
+            return TCC_FAIL(run, TCC_ERR_ARGUMENT, NULL, "%s is %lld, expected 0 to %lld",
                             dims.list.items[i].s, (long long)run->options->dims[i],
                             (long long)TCC_MAX_EXTENT);
     }
@@ -276,7 +276,7 @@ static tcc_status check_alignment(tcc_run *run, const char *name, int64_t bytes)
     size_t i = (size_t)(p - run->params);
     const int64_t *given = i < run->n_args ? run->options->alignments : NULL;
     if (given && bytes > 0 && given[i] % bytes)
-        return TCC_FAIL(run, TCC_ERR_NO_VARIANT, NULL, "'%s' is aligned to %lld bytes, wants %lld",
+        return TCC_FAIL(run, TCC_ERR_NO_VARIANT, NULL, "'%s' is aligned to %lld bytes, expected %lld",
                         name, (long long)given[i], (long long)bytes);
     if (run->base_align[i] < bytes)
         run->base_align[i] = bytes;
@@ -290,7 +290,7 @@ static tcc_status check_condition(tcc_run *run, tcc_attr condition)
     if (least || tcc_attr_is_record(condition, "max", "si")) {
         int64_t extent = tcc_run_dim(run, a[1]);
         if (least ? extent < a[2].i : extent > a[2].i)
-            return TCC_FAIL(run, TCC_ERR_NO_VARIANT, NULL, "%s is %lld, wants at %s %lld", a[1].s,
+            return TCC_FAIL(run, TCC_ERR_NO_VARIANT, NULL, "%s is %lld, expected at %s %lld", a[1].s,
                             (long long)extent, least ? "least" : "most", (long long)a[2].i);
     } else if (tcc_attr_is_record(condition, "align", "si")) {
         return check_alignment(run, a[1].s, a[2].i);
@@ -298,13 +298,13 @@ static tcc_status check_condition(tcc_run *run, tcc_attr condition)
         int64_t bytes = tcc_run_product(run, a[1], a[2].i);
         if (bytes % a[3].i)
             return TCC_FAIL(run, TCC_ERR_NO_VARIANT, NULL,
-                            "a pitch of %lld bytes, wants multiples of %lld", (long long)bytes,
+                            "a pitch of %lld bytes, expected multiples of %lld", (long long)bytes,
                             (long long)a[3].i);
     } else if (tcc_attr_is_record(condition, "span", "lii")) {
         int64_t bytes = tcc_run_product(run, a[1], a[2].i);
         if (bytes > a[3].i)
             return TCC_FAIL(run, TCC_ERR_NO_VARIANT, NULL,
-                            "a span of %lld bytes, wants at most %lld", (long long)bytes,
+                            "a span of %lld bytes, expected at most %lld", (long long)bytes,
                             (long long)a[3].i);
     } else {
         return TCC_FAIL(run, TCC_ERR_UNSUPPORTED, NULL, "unknown condition in 'requires'");

@@ -17,7 +17,7 @@
  * ordinary write, or a read of what a copy overwrites later, must run a fence.proxy.async before
  * others hear of it. So every clock exists twice: seen, and seen with such a fence behind it. (PTX
  * ISA, "Memory Consistency Model": causality order, proxies, proxy-preserved base causality order.
- * That wants a fence somewhere on the way; what the fence of another thread does for accesses that
+ * That needs a fence somewhere on the way; what the fence of another thread does for accesses that
  * are not its own is nowhere said, and nobody relies on it.)
  *
  * AMD: the clock of a wave counts its accesses to LDS, which are done in order. For the wave itself
@@ -302,7 +302,7 @@ struct tcc_warp {
     uint32_t synced;               /* its clock up to which its lanes know of each other */
     bool in_step;                  /* AMD: its lanes always do */
     tcc_lane_mask unsynced;        /* that have accessed shared memory since then */
-    tcc_lane_mask used;            /* and mbarriers */
+    tcc_lane_mask used;            /* lanes that have used mbarriers since then */
     TCC_VEC(tcc_lanes_part) parts; /* with room for more than there are: */
     size_t n_parts;
     tcc_lane_mask accessed;    /* shared memory since their last proxy fence */
@@ -364,8 +364,8 @@ struct tcc_cluster {
     tcc_cta *ctas;
     unsigned n_ctas, n_warps; /* warps of one CTA */
     int64_t n_launched;       /* CTAs of the grid */
-    unsigned n_actors;        /* of all CTAs, */
-    unsigned per_cta;         /* of each */
+    unsigned n_actors;        /* actors of all CTAs */
+    unsigned per_cta;         /* actors of each CTA */
     bool one_of_many;         /* CTAs: messages distinguish them */
     struct {
         const char *warp, *cta, *smem, *address;

@@ -31,8 +31,8 @@ typedef struct warp {
     stamp *stamps;
     size_t n, next;
     uint32_t first_ns, last_ns;
-    uint64_t now;          /* of the last stamp, in cycles since the CTA began, */
-    uint64_t since;        /* and of the one before */
+    uint64_t now;          /* the last stamp, in cycles since the CTA began */
+    uint64_t since;        /* the stamp before the last one */
     uint64_t waits;
     TCC_VEC(tcc_timed_mma) mmas;
     size_t n_done;           /* of them have ended */

@@ -49,8 +49,8 @@ typedef struct tcc_run {
  * run may need. */
 tcc_status tcc_run_check_room(const tcc_run *run, const tcc_op *op, uint64_t n,
                               uint64_t elem_bytes);
-/* Whether a run that is in its how many-th step must end there, and how: at an op, with a report, where it has taken too
- * many; without one where it is interrupted. */
+/* Whether a run must end in its step of this number, and how: at an op, with a report, if it has taken too many steps;
+ * without one if it is interrupted. */
 static inline bool tcc_run_must_end(const tcc_run *run, uint64_t steps)
 {
     const atomic_bool *interrupted = run->options->interrupted;

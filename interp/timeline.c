@@ -66,7 +66,7 @@ static uint32_t iteration_of(const printer *p, tcc_stage_use use)
 
 /* ---- events ---------------------------------------------------------------------------- */
 
-/* Names are of letters, digits, dots and underscores, as the IR's are: nothing wants escaping. */
+/* Names are of letters, digits, dots and underscores, as the IR's are: nothing needs escaping. */
 static void name_track(printer *p, unsigned track, const char *name)
 {
     tcc_str_printf(p->out,

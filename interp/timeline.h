@@ -86,7 +86,7 @@ struct tcc_timeline {
     bool measured;
     double ns;              /* measured: how long it took; else 0 */
     uint64_t cycles;        /* until the last warp has ended */
-    uint64_t tensor_cycles; /* in which the tensor cores work */
+    uint64_t tensor_cycles; /* cycles in which the tensor cores work */
     TCC_VEC(tcc_timed_barrier) barriers;
     TCC_VEC(tcc_timed_wait) waits;
     TCC_VEC(tcc_timed_part) parts;

@@ -28,12 +28,12 @@ static tcc_status check_dimension(tcc_run *run, const tcc_tensor_map *m, int d)
     if (m->extents[d] < 1)
         return refuse(run, m, "has an empty dimension", m->extents[d]);
     if (m->box[d] < 1 || m->box[d] > MAX_BOX)
-        return refuse(run, m, "wants a box of 1 to 256 in each dimension", m->box[d]);
+        return refuse(run, m, "needs a box of 1 to 256 in each dimension", m->box[d]);
     if (stride < 1 || stride >= MAX_STRIDE_BYTES || m->extents[d] > MAX_ELEMS / stride)
-        return refuse(run, m, "wants strides of less than 2^40 bytes", stride);
+        return refuse(run, m, "needs strides of less than 2^40 bytes", stride);
     int64_t bytes = stride * m->elem_bytes;
     if (d && (bytes % ALIGN || bytes >= MAX_STRIDE_BYTES))
-        return refuse(run, m, "wants strides of multiples of 16 bytes", bytes);
+        return refuse(run, m, "needs strides of multiples of 16 bytes", bytes);
     return TCC_OK;
 }
 
@@ -46,14 +46,14 @@ static tcc_status check_map(tcc_run *run, const tcc_tensor_map *m)
         return status;
     int64_t row_bytes = m->box[0] * m->elem_bytes;
     if (row_bytes % ALIGN)
-        return refuse(run, m, "wants rows of its box of multiples of 16 bytes", row_bytes);
+        return refuse(run, m, "needs rows of its box of multiples of 16 bytes", row_bytes);
     if (m->swizzle && m->swizzle != 32 && m->swizzle != 64 && m->swizzle != 128)
-        return refuse(run, m, "wants a swizzle of 0, 32, 64 or 128 bytes", m->swizzle);
+        return refuse(run, m, "needs a swizzle of 0, 32, 64 or 128 bytes", m->swizzle);
     if (m->swizzle && row_bytes != m->swizzle)
-        return refuse(run, m, "wants rows of its box as wide as its swizzle", row_bytes);
+        return refuse(run, m, "needs rows of its box as wide as its swizzle", row_bytes);
     int64_t align = run->base_align[m->tensor - run->params];
     if (align < ALIGN)
-        return refuse(run, m, "wants an address that is a multiple of 16 bytes", align);
+        return refuse(run, m, "needs an address that is a multiple of 16 bytes", align);
     return TCC_OK;
 }
 

@@ -140,7 +140,7 @@ static void check(tcc_verifier *v, const tcc_op *mma, unsigned operand)
     }
     if (!s.undef)
         return;
-    tcc_verify_error(v, mma, "%s may be uninitialised, wants zeros at the beginning",
+    tcc_verify_error(v, mma, "%s may be uninitialised, expected zeros at the beginning",
                      tcc_op_info_get(mma->code)->operands[operand].name);
     if (s.undef->loc.line)
         tcc_note(v->diag, s.undef->loc, "it comes from here");

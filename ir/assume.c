@@ -108,9 +108,9 @@ static const char *wrong_record(const tcc_func *s, tcc_attr record, tcc_arena *a
     bool pitch = tcc_attr_is_record(record, "pitch", "si");
     bool length = tcc_attr_is_record(record, "length", "si");
     if (!align && !pitch && !length && !tcc_attr_is_record(record, "min", "si"))
-        return "wants [align, TENSOR, BYTES], [pitch, …], [length, …] or [min, DIM, N]";
+        return "needs [align, TENSOR, BYTES], [pitch, …], [length, …] or [min, DIM, N]";
     if (a[2].i < 1)
-        return tcc_arena_printf(arena, "says '%s' %s %lld, wants a positive number", a[0].s, a[1].s,
+        return tcc_arena_printf(arena, "says '%s' %s %lld, expected a positive number", a[0].s, a[1].s,
                                 (long long)a[2].i);
     if (!align && !pitch && !length)
         return tcc_dims_have(tcc_attr_list(&s->attrs, "dims"), a[1].s) ? NULL
@@ -180,7 +180,7 @@ const char *tcc_assume_wrong(const tcc_func *f, tcc_arena *arena)
     if (!s)
         return NULL;
     if (a->value.kind != TCC_ATTR_LIST)
-        return "wants a list";
+        return "needs a list";
     const char *wrong = NULL;
     for (size_t i = 0; i < a->value.list.n && !wrong; i++)
         wrong = wrong_record(s, a->value.list.items[i], arena);

@@ -22,7 +22,7 @@ static void check_alloc(verifier *v, const tcc_op *op)
     int64_t contiguous = tcc_attr_int(&op->attrs, "contiguous", 0) ? 1 : 0;
     int64_t bits = r->dims[1 + contiguous].size * tcc_scalar_bits(r->elem);
     if (bits % (panel * 8))
-        ERROR(v, op, "r is %s, wants whole panels of %lld bytes along its contiguous dimension",
+        ERROR(v, op, "r is %s, expected whole panels of %lld bytes along its contiguous dimension",
               TEXT(r), (long long)panel);
 }
 
@@ -32,7 +32,7 @@ static void check_ring(verifier *v, const tcc_op *op)
     for (unsigned i = 0; i < op->n_operands; i++) {
         const tcc_type *t = op->operands[i]->type;
         if (t->kind != TCC_KIND_smem || t->dims[0].size != stages)
-            ERROR(v, op, "operand %u is %s, wants smem of %lld stages", i, TEXT(t),
+            ERROR(v, op, "operand %u is %s, expected smem of %lld stages", i, TEXT(t),
                   (long long)stages);
     }
     if (op->n_operands && tcc_is_of_turns(op))
@@ -42,7 +42,7 @@ static void check_ring(verifier *v, const tcc_op *op)
         ERROR(v, op, "is of a cluster, but does not count bytes and has no words");
     int64_t ctas = tcc_attr_int(&op->attrs, "cluster", 1), rows = tcc_attr_int(&op->attrs, "rows", ctas);
     if (rows < 1 || ctas % rows)
-        ERROR(v, op, "has rows of a cluster of %lld: %lld, wants a number that divides it", (long long)ctas,
+        ERROR(v, op, "has rows of a cluster of %lld: %lld, expected a number that divides it", (long long)ctas,
               (long long)rows);
 }
 
@@ -65,7 +65,7 @@ static void check_role(verifier *v, const tcc_op *op)
     if (tcc_attr_find(&op->attrs, "waves")) {
         const tcc_attr *waves = tcc_verify_ints(v, op, "waves", 2, 1, warps);
         if (waves && waves[0].i * waves[1].i != warps)
-            ERROR(v, op, "waves is [%lld, %lld], wants %lld together", (long long)waves[0].i,
+            ERROR(v, op, "waves is [%lld, %lld], expected %lld together", (long long)waves[0].i,
                   (long long)waves[1].i, (long long)warps);
     }
     if (tcc_attr_find(&op->attrs, "block"))
@@ -91,7 +91,7 @@ static void check_commit(verifier *v, const tcc_op *op)
     check_wait(v, op);
     bool bytes = ring && tcc_attr_is(&ring->attrs, "completion", "bytes");
     if (ring && bytes != (tcc_attr_find(&op->attrs, "bytes") != NULL))
-        ERROR(v, op, bytes ? "its ring counts bytes: wants 'bytes'" : "its ring counts no bytes");
+        ERROR(v, op, bytes ? "its ring counts bytes: needs 'bytes'" : "its ring counts no bytes");
 }
 
 /* A buffer is one of its ring's. */
@@ -151,7 +151,7 @@ static bool check_single(verifier *v, const tcc_op *op, const tcc_type *buffer)
 {
     bool ok = buffer->rank == 3 && buffer->dims[0].size == 1;
     if (!ok)
-        ERROR(v, op, "buffer is %s, wants one stage of a matrix", TEXT(buffer));
+        ERROR(v, op, "buffer is %s, expected one stage of a matrix", TEXT(buffer));
     return ok;
 }
 
@@ -161,7 +161,7 @@ static void check_async_write(verifier *v, const tcc_op *op)
     if (!check_single(v, op, buffer) || !tcc_verify_matrix(v, op, a))
         return;
     if (tcc_scalar_classify(a->elem) != tcc_scalar_classify(buffer->elem))
-        ERROR(v, op, "a is %s and buffer is %s, wants both float or both int", TEXT(a),
+        ERROR(v, op, "a is %s and buffer is %s, expected both float or both int", TEXT(a),
               TEXT(buffer));
     for (unsigned d = 0; d < 2; d++)
         if (a->dims[d].size > buffer->dims[1 + d].size)
@@ -176,7 +176,7 @@ static void check_exchanged(verifier *v, const tcc_op *op, int reduced)
     if (!check_single(v, op, buffer) || !tcc_verify_matrix(v, op, a))
         return;
     if (a->elem != buffer->elem)
-        ERROR(v, op, "a is %s and buffer is %s, wants the same element", TEXT(a), TEXT(buffer));
+        ERROR(v, op, "a is %s and buffer is %s, expected the same element", TEXT(a), TEXT(buffer));
     for (int d = 0; d < 2; d++)
         if (d != reduced && a->dims[d].size > buffer->dims[1 + d].size)
             ERROR(v, op, "a, %s, is larger than buffer, %s", TEXT(a), TEXT(buffer));
@@ -204,7 +204,7 @@ static void check_contributed(verifier *v, const tcc_op *op)
     for (unsigned d = 0; d < 2; d++)
         same &= a->dims[d].size == buffer->dims[1 + d].size;
     if (!same)
-        ERROR(v, op, "a is %s and buffer is %s, wants stages of the same", TEXT(a), TEXT(buffer));
+        ERROR(v, op, "a is %s and buffer is %s, expected stages of the same", TEXT(a), TEXT(buffer));
     if (op->n_results)
         tcc_verify_same(v, op, "a", a, "r", op->results[0].type);
     const tcc_op *ctas = op->block->parent;
@@ -213,7 +213,7 @@ static void check_contributed(verifier *v, const tcc_op *op)
     int64_t n = ctas ? tcc_attr_int(&ctas->attrs, "cluster", 1) : 1;
     int64_t apart = tcc_attr_int(&op->attrs, "apart", 1), sharing = buffer->dims[0].size + 1;
     if (op->n_results ? n % sharing : sharing * apart != n)
-        ERROR(v, op, "buffer has %lld stages, wants one for each further CTA of a cluster of %lld",
+        ERROR(v, op, "buffer has %lld stages, expected one for each further CTA of a cluster of %lld",
               (long long)buffer->dims[0].size, (long long)n);
 }
 
@@ -229,7 +229,7 @@ static void check_opaque(verifier *v, const tcc_op *op)
 {
     tcc_verify_same(v, op, "a", op->operands[0]->type, "r", op->results[0].type);
     if (op->results[0].type->elem != TCC_i32)
-        ERROR(v, op, "a is %s, wants an i32", TEXT(op->operands[0]->type));
+        ERROR(v, op, "a is %s, expected an i32", TEXT(op->operands[0]->type));
 }
 
 static void check_async_mma(verifier *v, const tcc_op *op)
@@ -241,7 +241,7 @@ static void check_async_mma(verifier *v, const tcc_op *op)
     bool other = n == 7 && op->operands[5]->type->kind == TCC_KIND_ring &&
                  tcc_type_is_scalar(op->operands[6]->type, TCC_i32);
     if (o->a->type->kind == TCC_KIND_tile ? n != 5 : n != 5 && !other)
-        ERROR(v, op, "a is %s, wants after c: %s", TEXT(o->a->type),
+        ERROR(v, op, "a is %s, expected after c: %s", TEXT(o->a->type),
               o->a->type->kind == TCC_KIND_tile ? "nothing, or an i1"
                                                 : "nothing, its ring and an i32, an i1, or all of them");
     else if (o->a->type->kind == TCC_KIND_smem)

@@ -83,7 +83,7 @@ static bool check(const row *rows, size_t n, const tcc_attrs *attrs, const char 
         const char *meant = r ? NULL : nearest(rows, n, a->name);
         tcc_loc loc = a->loc.line ? a->loc : at;
         if (r)
-            tcc_error(diag, TCC_ERR_TYPE, loc, "attribute '%s' of %s is %s, wants %s", a->name, whose,
+            tcc_error(diag, TCC_ERR_TYPE, loc, "attribute '%s' of %s is %s, expected %s", a->name, whose,
                       tcc_attr_kind_name(a->value.kind), tcc_attr_kind_name(r->kind));
         else
             tcc_error(diag, TCC_ERR_TYPE, loc, "unknown attribute '%s' of %s%s%s%s", a->name, whose,

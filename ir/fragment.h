@@ -115,7 +115,7 @@ const tcc_fragment *tcc_wmma_operand(const tcc_target *target, unsigned bits, in
 const tcc_fragment *tcc_wmma_result(const tcc_target *target, unsigned wave);
 /* The fragment of tiles with elements of this many bits; TCC_FRAGMENT_COUNT if there is none. */
 tcc_fragment_id tcc_wmma_held(const tcc_target *target, tcc_hold_as as, unsigned bits, unsigned wave);
-/* Whether a target's tiles with this fragment are packed in registers as the matrix instruction wants them; and
+/* Whether a target's tiles with this fragment are packed in registers as the matrix instruction needs them; and
  * as what. */
 bool tcc_wmma_is_packed(const tcc_target *target, tcc_fragment_id id, tcc_hold_as *as);
 /* 32-bit registers of one lane that hold A or B. */

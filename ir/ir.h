@@ -194,7 +194,7 @@ typedef struct tcc_use {
 struct tcc_value {
     const tcc_type *type;
     tcc_op *def;      /* NULL for block arguments */
-    tcc_block *block; /* of which it is an argument; NULL for results */
+    tcc_block *block; /* the block whose argument it is; NULL for results */
     uint32_t index;   /* among the results or arguments */
     uint32_t n_uses;
     tcc_use *uses;    /* in no particular order */

@@ -45,7 +45,7 @@ static const char *append_operation(expr_reader *r, tcc_attr a, int nesting)
                    : tcc_arena_printf(r->arena, "names an unknown device attribute '%s'", a.list.items[1].s);
     if (!a.list.n || a.list.items[0].kind != TCC_ATTR_STR ||
         !tcc_expr_find_op(a.list.items[0].s, &op))
-        return "wants [add, A, B], or sub, mul, div, ceildiv, min, max or [device, ATTRIBUTE]";
+        return "needs [add, A, B], or sub, mul, div, ceildiv, min, max or [device, ATTRIBUTE]";
     if (a.list.n < 3 || (a.list.n > 3 && !tcc_expr_is_variadic(op)))
         return tcc_arena_printf(r->arena, "has %zu operands of '%s'", a.list.n - 1,
                                 a.list.items[0].s);

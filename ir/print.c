@@ -12,8 +12,8 @@
 typedef struct printer {
     tcc_str *out;
     unsigned flags;
-    tcc_map texts;     /* value -> what follows its %, */
-    tcc_map numbers;   /* or of one without a name its number, counted from 1 */
+    tcc_map texts;     /* from a value with a name to what follows its % */
+    tcc_map numbers;   /* from a value without a name to its number, counted from 1 */
     tcc_intern *names; /* of this function */
     tcc_map taken;     /* name -> suffix of the last value that wanted it, counted from 1 */
     tcc_arena *scratch;

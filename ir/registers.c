@@ -206,7 +206,7 @@ typedef struct part {
     int64_t first, n;
 } part;
 
-/* Whether anything but `op` takes a part of v, or wants it later. */
+/* Whether anything but `op` takes a part of v, or needs it later. */
 static bool is_wanted(const tcc_registers *r, const tcc_op *op, uint32_t order, const tcc_value *v,
                       part p, const tcc_op *except)
 {

@@ -1,5 +1,5 @@
 /* registers: which values of a kernel are the same registers of MMAs, and which of them more
- * than one op wants.
+ * than one op needs.
  *
  * An MMA writes the registers of its accumulator; loops, branches, waits, slices and packs hand
  * them on. What other ops compute is in registers of its own, and moved or copied where an MMA

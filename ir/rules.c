@@ -174,12 +174,12 @@ static bool check_attr_value(verifier *v, const tcc_op *op, const tcc_named_attr
     if (rule->words) {
         if (tcc_has_word(rule->words, text))
             return true;
-        ERROR(v, op, "attribute '%s' is %s, wants one of: %s", a->name, text, rule->words);
+        ERROR(v, op, "attribute '%s' is %s, expected one of: %s", a->name, text, rule->words);
     } else if (a->value.i < rule->min || a->value.i > rule->max) {
-        ERROR(v, op, "attribute '%s' is %s, wants %lld to %lld", a->name, text,
+        ERROR(v, op, "attribute '%s' is %s, expected %lld to %lld", a->name, text,
               (long long)rule->min, (long long)rule->max);
     } else if (a->value.i % rule->factor) {
-        ERROR(v, op, "attribute '%s' is %s, wants a multiple of %lld", a->name, text,
+        ERROR(v, op, "attribute '%s' is %s, expected a multiple of %lld", a->name, text,
               (long long)rule->factor);
     } else {
         return true;
@@ -363,9 +363,9 @@ static bool check_elements(verifier *v, const tcc_op *op)
                 continue;
             ok = false;
             if (further)
-                ERROR(v, op, "operand %u is %s, wants %.*s", i, TEXT(t), (int)n - 1, word + 1);
+                ERROR(v, op, "operand %u is %s, expected %.*s", i, TEXT(t), (int)n - 1, word + 1);
             else
-                ERROR(v, op, "%s is %s, wants an element that is %.*s",
+                ERROR(v, op, "%s is %s, expected an element that is %.*s",
                       results ? info->results[i].name : info->operands[i].name, TEXT(t), (int)n,
                       word);
         } while (i++, further);
@@ -385,7 +385,7 @@ const tcc_attr *tcc_verify_ints(verifier *v, const tcc_op *op, const char *name,
              a.list.items[i].i <= max;
     if (ok)
         return a.list.items;
-    ERROR(v, op, "attribute '%s' wants %zu integers from %lld to %lld", name, n, (long long)min,
+    ERROR(v, op, "attribute '%s' needs %zu integers from %lld to %lld", name, n, (long long)min,
           (long long)max);
     return NULL;
 }
@@ -398,7 +398,7 @@ const tcc_attr *tcc_verify_strings(verifier *v, const tcc_op *op, const char *na
         ok = a.list.items[i].kind == TCC_ATTR_STR;
     if (ok)
         return a.list.items;
-    ERROR(v, op, "attribute '%s' wants %zu names", name, n);
+    ERROR(v, op, "attribute '%s' needs %zu names", name, n);
     return NULL;
 }
 

@@ -26,8 +26,8 @@ void tcc_verify_same(tcc_verifier *v, const tcc_op *op, const char *a_name, cons
 typedef struct tcc_attr_rule {
     tcc_opcode code;
     const char *attr;
-    const char *words;        /* one of these; or NULL and: */
-    int64_t min, max, factor; /* a multiple of factor in this range */
+    const char *words;        /* the words of which it is one; NULL: it is a number */
+    int64_t min, max, factor; /* of a number: its range, and what it is a multiple of */
 } tcc_attr_rule;
 
 /* The rule for an op's attribute, or NULL: any value of its kind. */

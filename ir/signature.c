@@ -347,7 +347,7 @@ static bool set_dims(const tcc_func *f, tcc_func *s, tcc_diag *diag)
     for (size_t i = 0; i < listed.list.n; i++) {
         tcc_attr dim = listed.list.items[i];
         if (dim.kind != TCC_ATTR_STR || has_name(names.data, names.len, dim.s))
-            return wrong(f, diag, "'dims' wants names, each once");
+            return wrong(f, diag, "'dims' needs names, each once");
         TCC_PUSH(s->ir->arena, &names, dim.s);
     }
     for (size_t i = 0; i < s->body->n_args; i++) {
@@ -387,11 +387,11 @@ static bool set_roles(const tcc_func *f, tcc_func *s, tcc_diag *diag)
     size_t n = s->body->n_args;
     const char **roles = TCC_NEW_ARRAY(s->ir->arena, const char *, n);
     if (given && listed.list.n != n)
-        return wrong(f, diag, "'roles' wants one for each argument");
+        return wrong(f, diag, "'roles' needs one for each argument");
     for (size_t i = 0; i < n; i++) {
         roles[i] = role_of(given ? &listed.list.items[i] : NULL, s->body->args[i]->type);
         if (!roles[i])
-            return wrong(f, diag, "'roles' wants in, out, inout or workspace for tensors, scalar for scalars");
+            return wrong(f, diag, "'roles' needs in, out, inout or workspace for tensors, scalar for scalars");
         if (i && !strcmp(roles[i - 1], workspace) && strcmp(roles[i], workspace))
             return wrong(f, diag, "workspace tensors must come after all arguments");
     }
@@ -401,7 +401,7 @@ static bool set_roles(const tcc_func *f, tcc_func *s, tcc_diag *diag)
         tcc_attr name = zeroed.list.items[i];
         const tcc_value *tensor = name.kind == TCC_ATTR_STR ? tcc_func_parameter(s, name.s) : NULL;
         if (!tensor || !tcc_func_is_workspace(s, tensor))
-            return wrong(f, diag, "'zeroed' wants names of workspace tensors");
+            return wrong(f, diag, "'zeroed' needs names of workspace tensors");
     }
     return true;
 }

@@ -5,10 +5,10 @@
  * several dimensions have become one. Which kernel a function belongs
  * to is its attribute `kernel`, or its name. A module may also hold what a kernel computes, as the
  * frontend made it: a tensor-level function with the attribute `defines`, the kernel's name. It is
- * no code: passes leave it alone, and nothing is generated for it.
+ * not code: passes leave it alone, and nothing is generated for it.
  *
  * A variant of a kernel is one function, or takes several steps: its attributes `before` and `after` name
- * functions that are to run before and after it, which have the attribute `step` and are no variants. Variants may
+ * functions that are to run before and after it, which have the attribute `step` and are not variants. Variants may
  * share steps. What one hands on to the next is in workspace tensors: parameters behind the caller's, of the
  * role `workspace`, all of which the variant itself has, and each step those that it uses.
  *

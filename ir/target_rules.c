@@ -32,7 +32,7 @@ static void check_pack(verifier *v, const tcc_op *op)
     for (unsigned i = 0; i < op->n_operands; i++) {
         const tcc_type *t = op->operands[i]->type;
         if ((t->kind != TCC_KIND_scalar && t->kind != TCC_KIND_vec) || t->elem != r->elem) {
-            ERROR(v, op, "operand %u is %s, wants a scalar or vec of r's element, %s", i, TEXT(t),
+            ERROR(v, op, "operand %u is %s, expected a scalar or vec of r's element, %s", i, TEXT(t),
                   TEXT(r));
             return;
         }
@@ -74,16 +74,16 @@ static void check_coordinates(verifier *v, const tcc_op *op)
 {
     unsigned n = op->n_operands - tcc_op_info_get(op->code)->n_operands;
     if (n < 1 || n > 5)
-        ERROR(v, op, "has %u coordinates, wants 1 to 5", n);
+        ERROR(v, op, "has %u coordinates, expected 1 to 5", n);
 }
 
 static void check_barrier(verifier *v, const tcc_op *op)
 {
     int64_t id, threads;
     if (tcc_value_is_int(op->operands[0], &id) && (id < 0 || id > 15))
-        ERROR(v, op, "id is %lld, wants 0 to 15", (long long)id);
+        ERROR(v, op, "id is %lld, expected 0 to 15", (long long)id);
     if (tcc_value_is_int(op->operands[1], &threads) && (threads < 32 || threads % 32))
-        ERROR(v, op, "threads is %lld, wants whole warps of 32", (long long)threads);
+        ERROR(v, op, "threads is %lld, expected whole warps of 32", (long long)threads);
 }
 
 static void check_wgmma(verifier *v, const tcc_op *op)
@@ -97,35 +97,35 @@ static void check_wgmma(verifier *v, const tcc_op *op)
         return;
     }
     if (n % mma->n_step)
-        ERROR(v, op, "n is %lld, wants a multiple of %lld for %s", (long long)n, (long long)mma->n_step, a);
+        ERROR(v, op, "n is %lld, expected a multiple of %lld for %s", (long long)n, (long long)mma->n_step, a);
     if (!mma->across && (tcc_attr_int(&op->attrs, "trans_a", 0) || tcc_attr_int(&op->attrs, "trans_b", 0)))
-        ERROR(v, op, "an operand of %s is MN-major, wants K-major", a);
+        ERROR(v, op, "an operand of %s is MN-major, expected K-major", a);
     tcc_verify_same(v, op, "acc", acc, "r", op->results[0].type);
     if (tcc_type_count(acc) != n / 2)
-        ERROR(v, op, "acc is %s, wants %lld elements, half of n", TEXT(acc), (long long)(n / 2));
+        ERROR(v, op, "acc is %s, expected %lld elements, half of n", TEXT(acc), (long long)(n / 2));
 }
 
 static void check_wgmma_a(verifier *v, const tcc_op *op)
 {
     check_wgmma(v, op);
     if (tcc_type_count(op->operands[1]->type) != 4)
-        ERROR(v, op, "a is %s, wants vec<i32[4]>", TEXT(op->operands[1]->type));
+        ERROR(v, op, "a is %s, expected vec<i32[4]>", TEXT(op->operands[1]->type));
 }
 
 static void check_wgmma_wait(verifier *v, const tcc_op *op)
 {
     if (op->n_operands != op->n_results) {
-        ERROR(v, op, "has %u operands and %u results, wants one for each", op->n_operands,
+        ERROR(v, op, "has %u operands and %u results, expected one for each", op->n_operands,
               op->n_results);
         return;
     }
     for (unsigned i = 0; i < op->n_operands; i++) {
         const tcc_type *t = op->operands[i]->type;
         if (t->kind != TCC_KIND_vec || op->results[i].type != t)
-            ERROR(v, op, "operand %u is %s and result %u is %s, wants the same vec", i, TEXT(t), i,
+            ERROR(v, op, "operand %u is %s and result %u is %s, expected the same vec", i, TEXT(t), i,
                   TEXT(op->results[i].type));
         else if (t->elem != TCC_f32 && t->elem != TCC_i32)
-            ERROR(v, op, "operand %u is %s, wants accumulators, of f32 or i32, or registers of A, of i32",
+            ERROR(v, op, "operand %u is %s, expected accumulators, of f32 or i32, or registers of A, of i32",
                   i, TEXT(t));
     }
 }
@@ -156,13 +156,13 @@ static void check_mma(verifier *v, const tcc_op *op)
     const tcc_type *c = op->operands[2]->type;
     tcc_verify_same(v, op, "c", c, "r", op->results[0].type);
     if (c->elem != types[2])
-        ERROR(v, op, "c is %s, wants elements of %s", TEXT(c), tcc_scalar_name(types[2]));
+        ERROR(v, op, "c is %s, expected elements of %s", TEXT(c), tcc_scalar_name(types[2]));
     const tcc_fragment_id fragments[] = {mma->of_a, mma->of_b, mma->of_d};
     for (int i = 0; i < 3; i++) {
         const tcc_type *t = op->operands[i]->type;
         int64_t n = words_of(fragments[i], types[i]);
         if (tcc_type_count(t) * tcc_scalar_bits(t->elem) != n * 32)
-            ERROR(v, op, "%s is %s, wants %lld words", names[i], TEXT(t), (long long)n);
+            ERROR(v, op, "%s is %s, expected %lld words", names[i], TEXT(t), (long long)n);
     }
 }
 
@@ -181,7 +181,7 @@ static void check_wmma_access(verifier *v, const tcc_op *op)
     }
     int64_t n = words_of(fragment, elem);
     if (tcc_type_count(t) * tcc_scalar_bits(t->elem) != n * 32)
-        ERROR(v, op, "%s is %s, wants %lld words", loads ? "r" : "a", TEXT(t), (long long)n);
+        ERROR(v, op, "%s is %s, expected %lld words", loads ? "r" : "a", TEXT(t), (long long)n);
 }
 
 /* ldmatrix and stmatrix. */
@@ -190,7 +190,7 @@ static void check_matrices(verifier *v, const tcc_op *op)
     const tcc_type *t = op->n_results ? op->results[0].type : op->operands[1]->type;
     int64_t n = tcc_type_count(t);
     if (n != 1 && n != 2 && n != 4)
-        ERROR(v, op, "%s is %s, wants 1, 2 or 4 words, one for each matrix",
+        ERROR(v, op, "%s is %s, expected 1, 2 or 4 words, one for each matrix",
               op->n_results ? "r" : "a", TEXT(t));
 }
 
@@ -199,7 +199,7 @@ static void check_shfl(verifier *v, const tcc_op *op)
     const tcc_type *a = op->operands[0]->type;
     tcc_verify_same(v, op, "a", a, "r", op->results[0].type);
     if (tcc_scalar_bits(a->elem) != 32)
-        ERROR(v, op, "a is %s, wants 32 bits", TEXT(a));
+        ERROR(v, op, "a is %s, expected 32 bits", TEXT(a));
 }
 
 /* One access of at most 16 bytes. */
@@ -208,7 +208,7 @@ static void check_shared(verifier *v, const tcc_op *op)
     const tcc_type *t = op->n_results ? op->results[0].type : op->operands[1]->type;
     int64_t bits = type_bits(t);
     if (bits < 8 || bits > 128 || (bits & (bits - 1)))
-        ERROR(v, op, "%s is %s, wants 1, 2, 4, 8 or 16 bytes", op->n_results ? "r" : "a", TEXT(t));
+        ERROR(v, op, "%s is %s, expected 1, 2, 4, 8 or 16 bytes", op->n_results ? "r" : "a", TEXT(t));
 }
 
 static void check_global(verifier *v, const tcc_op *op)
@@ -229,7 +229,7 @@ static void check_registers(verifier *v, const tcc_op *op)
     const tcc_type *t = op->n_results ? op->results[0].type : op->operands[last]->type;
     int64_t bits = type_bits(t);
     if (bits != 8 && bits != 16 && (bits < 32 || bits > 128 || bits % 32))
-        ERROR(v, op, "%s is %s, wants 1, 2, 4, 8, 12 or 16 bytes", op->n_results ? "r" : "a",
+        ERROR(v, op, "%s is %s, expected 1, 2, 4, 8, 12 or 16 bytes", op->n_results ? "r" : "a",
               TEXT(t));
 }
 
@@ -238,7 +238,7 @@ static void check_words(verifier *v, const tcc_op *op, const char *name, const t
                         int64_t words, int64_t wave)
 {
     if (tcc_type_count(t) != words)
-        ERROR(v, op, "%s is %s, wants %lld elements in a wave of %lld lanes", name, TEXT(t),
+        ERROR(v, op, "%s is %s, expected %lld elements in a wave of %lld lanes", name, TEXT(t),
               (long long)words, (long long)wave);
 }
 
@@ -255,7 +255,7 @@ static void check_wmma(verifier *v, const tcc_op *op)
             return;
     int64_t k = tcc_attr_int(&op->attrs, "k", 16), wave = tcc_attr_int(&f->attrs, "wave", 32);
     if (wave != 32 && wave != 64) {
-        ERROR(v, op, "a wave of %lld lanes, wants 32 or 64", (long long)wave);
+        ERROR(v, op, "a wave of %lld lanes, expected 32 or 64", (long long)wave);
         return;
     }
     const tcc_wmma *wmma = tcc_wmma_find(target, types[0], types[1], types[2], k);
@@ -267,7 +267,7 @@ static void check_wmma(verifier *v, const tcc_op *op)
     tcc_verify_same(v, op, "c", o->c->type, "r", op->results[0].type);
     tcc_scalar held = types[2] == TCC_f32 ? TCC_f32 : TCC_i32;
     if (o->c->type->elem != held)
-        ERROR(v, op, "c is %s, wants %s registers for %s", TEXT(o->c->type), tcc_scalar_name(held),
+        ERROR(v, op, "c is %s, expected %s registers for %s", TEXT(o->c->type), tcc_scalar_name(held),
               names[2]);
     for (int i = 0; i < 2; i++)
         check_words(v, op, i ? "b" : "a", op->operands[i]->type,

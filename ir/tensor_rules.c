@@ -53,7 +53,7 @@ static void check_field(verifier *v, const tcc_op *op)
     for (unsigned i = 0; i < op->n_operands; i++) {
         const tcc_type *t = op->operands[i]->type;
         if (t->kind != TCC_KIND_field && t->kind != TCC_KIND_scalar)
-            ERROR(v, op, "%s is %s, wants a field or scalar, because r is %s", names[i].name, TEXT(t),
+            ERROR(v, op, "%s is %s, expected a field or scalar, because r is %s", names[i].name, TEXT(t),
                   TEXT(r));
         else if (!indices_within(t, r))
             ERROR(v, op, "r is %s, which lacks an index of %s, %s", TEXT(r), names[i].name,
@@ -99,9 +99,9 @@ static void check_const(verifier *v, const tcc_op *op)
     const tcc_attr *a = &tcc_attr_find(&op->attrs, "value")->value;
     if (tcc_scalar_classify(r->elem) == TCC_CLASS_FLOAT) {
         if (a->kind != TCC_ATTR_FLOAT)
-            ERROR(v, op, "r is %s, wants a float as its value", TEXT(r));
+            ERROR(v, op, "r is %s, expected a float as its value", TEXT(r));
     } else if (a->kind != TCC_ATTR_INT) {
-        ERROR(v, op, "r is %s, wants an integer as its value", TEXT(r));
+        ERROR(v, op, "r is %s, expected an integer as its value", TEXT(r));
     } else if (tcc_int_saturate(r->elem, a->i) != a->i) {
         ERROR(v, op, "value %lld does not fit r, %s", (long long)a->i, TEXT(r));
     }
@@ -143,9 +143,9 @@ static const char *check_parts(verifier *v, const tcc_op *op, size_t n_over)
     for (unsigned i = 1; ok && i < 3; i++)
         ok = parts[i].kind == TCC_ATTR_INT && parts[i].i >= 1 && parts[i].i <= INT32_MAX;
     if (!ok)
-        ERROR(v, op, "attribute 'parts' wants an index and two numbers, 1 or more");
+        ERROR(v, op, "attribute 'parts' needs an index and two numbers, 1 or more");
     else if (n_over != 1)
-        ERROR(v, op, "sums over %zu indices, wants one to divide into parts", n_over);
+        ERROR(v, op, "sums over %zu indices, expected one to divide into parts", n_over);
     if (!ok || n_over != 1)
         return NULL;
     const tcc_type *a = op->operands[0]->type, *r = op->results[0].type;
@@ -163,10 +163,10 @@ static void check_sum(verifier *v, const tcc_op *op)
         return;
     const char *part = check_parts(v, op, n);
     if (tcc_scalar_classify(r->elem) != tcc_scalar_classify(a->elem))
-        ERROR(v, op, "a is %s and r is %s, wants both float or both int", TEXT(a), TEXT(r));
+        ERROR(v, op, "a is %s and r is %s, expected both float or both int", TEXT(a), TEXT(r));
     for (size_t i = 0; i < n; i++)
         if (!has_index(a, over[i].s) || tcc_list_has(over, i, over[i].s))
-            ERROR(v, op, "over names %s, wants each an index of a, %s, once", over[i].s, TEXT(a));
+            ERROR(v, op, "over names %s, expected each an index of a, %s, once", over[i].s, TEXT(a));
     for (unsigned i = 0; i < a->rank; i++)
         if (has_index(r, a->dims[i].name) == tcc_list_has(over, n, a->dims[i].name))
             ERROR(v, op, "a is %s and r is %s: index %s is either summed or kept", TEXT(a), TEXT(r),
@@ -185,9 +185,9 @@ static void check_write(verifier *v, const tcc_op *op)
     if (!map)
         return;
     if (a->kind != TCC_KIND_field && a->kind != TCC_KIND_scalar)
-        ERROR(v, op, "a is %s, wants a field or scalar", TEXT(a));
+        ERROR(v, op, "a is %s, expected a field or scalar", TEXT(a));
     if (tcc_scalar_classify(a->elem) != tcc_scalar_classify(tensor->elem))
-        ERROR(v, op, "a is %s and tensor is %s, wants both float or both int", TEXT(a),
+        ERROR(v, op, "a is %s and tensor is %s, expected both float or both int", TEXT(a),
               TEXT(tensor));
     for (unsigned i = 0; i < tensor->rank; i++)
         if (tcc_list_has(map, i, map[i].s))
@@ -233,9 +233,9 @@ static void check_for(verifier *v, const tcc_op *op)
     const tcc_attr *registers =
         tcc_attr_find(&op->attrs, "registers") ? tcc_verify_ints(v, op, "registers", 2, 24, 256) : NULL;
     if (registers && (registers[0].i % 8 || registers[1].i % 8))
-        ERROR(v, op, "attribute 'registers' wants multiples of 8");
+        ERROR(v, op, "attribute 'registers' needs multiples of 8");
     if (tcc_value_is_int(op->operands[2], &step) && step < 1)
-        ERROR(v, op, "step is %lld, wants a positive one", (long long)step);
+        ERROR(v, op, "step is %lld, expected a positive one", (long long)step);
     if (op->n_results != carried || body->n_args != carried + 1) {
         ERROR(v, op, "carries %u values, has %u results and %zu arguments: i and the carried ones",
               carried, op->n_results, body->n_args);
@@ -243,7 +243,7 @@ static void check_for(verifier *v, const tcc_op *op)
     }
     tcc_verify_same(v, op, "lo", i, "argument 0", body->args[0]->type);
     if (tcc_loop_tests(op) && (!carried || op->results[0].type != tcc_type_scalar(op->block->func->ir, TCC_i1)))
-        ERROR(v, op, "attribute 'while' wants an i1 as the first carried value");
+        ERROR(v, op, "attribute 'while' needs an i1 as the first carried value");
     for (unsigned c = 0; c < carried; c++) {
         const tcc_type *r = op->results[c].type;
         if (op->operands[c + 3]->type != r || body->args[c + 1]->type != r)

@@ -26,9 +26,9 @@ void tcc_verify_spread(verifier *v, const tcc_op *op, int64_t warps)
         return;
     int64_t all = spread[1].i * spread[2].i, vector = spread[0].i;
     if (vector > MOST_NEIGHBOURS || vector & (vector - 1))
-        ERROR(v, op, "spread is of %lld neighbours, wants 1, 2, 4, 8 or 16", (long long)vector);
+        ERROR(v, op, "spread is of %lld neighbours, expected 1, 2, 4, 8 or 16", (long long)vector);
     if (all > MOST_WARPS || (warps && all != warps))
-        ERROR(v, op, "spread is of %lld x %lld warps, wants %s%lld together", (long long)spread[1].i,
+        ERROR(v, op, "spread is of %lld x %lld warps, expected %s%lld together", (long long)spread[1].i,
               (long long)spread[2].i, warps ? "" : "at most ", (long long)(warps ? warps : MOST_WARPS));
 }
 
@@ -39,10 +39,11 @@ static void check_cluster(verifier *v, const tcc_op *op)
     if (!cluster)
         return;
     if (cluster[0].i * cluster[1].i > TCC_MAX_CLUSTER)
-        ERROR(v, op, "attribute 'cluster' is of %lld CTAs, wants at most %d", (long long)(cluster[0].i * cluster[1].i),
+        ERROR(v, op, "attribute 'cluster' is of %lld CTAs, expected at most %d",
+              (long long)(cluster[0].i * cluster[1].i),
               TCC_MAX_CLUSTER);
     if (tcc_attr_list(&op->attrs, "axes").list.n < 2)
-        ERROR(v, op, "attribute 'cluster' wants two axes");
+        ERROR(v, op, "attribute 'cluster' needs two axes");
 }
 
 static void check_grid(verifier *v, const tcc_op *op)
@@ -50,7 +51,7 @@ static void check_grid(verifier *v, const tcc_op *op)
     tcc_verify_spread(v, op, 0);
     check_cluster(v, op);
     if (tcc_attr_find(&op->attrs, "group") && tcc_attr_find(&op->attrs, "raster"))
-        ERROR(v, op, "has attributes 'group' and 'raster', wants one of them");
+        ERROR(v, op, "has attributes 'group' and 'raster', expected one of them");
     size_t n = tcc_attr_list(&op->attrs, "axes").list.n;
     const tcc_attr *axes = tcc_verify_strings(v, op, "axes", n);
     const tcc_attr *tile = tcc_verify_ints(v, op, "tile", n, 1, INT32_MAX);
@@ -62,12 +63,12 @@ static void check_grid(verifier *v, const tcc_op *op)
     for (size_t i = 0; ok && i < n; i++)
         ok = is_extent(&extents.list.items[i]);
     if (!ok)
-        ERROR(v, op, "attribute 'extents' wants %zu dimensions", n);
+        ERROR(v, op, "attribute 'extents' needs %zu dimensions", n);
     ok = body->n_args == n;
     for (size_t i = 0; ok && i < n; i++)
         ok = tcc_type_is_scalar(body->args[i]->type, TCC_i32);
     if (!ok)
-        ERROR(v, op, "wants %zu arguments of type i32 in its region, one for each axis", n);
+        ERROR(v, op, "needs %zu arguments of type i32 in its region, one for each axis", n);
     const tcc_op *yield = tcc_block_yield(body);
     if ((yield ? yield->n_operands : 0) != op->n_results)
         ERROR(v, op, "has %u results, and its region yields %u values", op->n_results,
@@ -79,7 +80,7 @@ static void check_grid(verifier *v, const tcc_op *op)
             ok = tcc_list_has(axes, n, field->dims[d].name);
         if (!ok)
             ERROR(v, op,
-                  "result %u is %s and the region yields %s, wants a field over the axes and "
+                  "result %u is %s and the region yields %s, expected a field over the axes and "
                   "its tile",
                   r, TEXT(field), TEXT(t));
     }
@@ -97,7 +98,7 @@ static void check_ctas(verifier *v, const tcc_op *op)
              axis->list.items[1].i >= 1 && axis->list.items[1].i <= INT32_MAX;
     }
     if (!ok)
-        ERROR(v, op, "attribute 'grid' wants a dimension and how many of it a CTA takes, for each axis");
+        ERROR(v, op, "attribute 'grid' needs a dimension and how many of it a CTA takes, for each axis");
     if (op->block->parent)
         ERROR(v, op, "is inside another op");
     const tcc_block *body = op->regions[0];
@@ -106,10 +107,10 @@ static void check_ctas(verifier *v, const tcc_op *op)
     for (unsigned i = 0; ok && i < body->n_args; i++)
         ok = tcc_type_is_scalar(body->args[i]->type, TCC_i32);
     if (!ok && in_cluster)
-        ERROR(v, op, "wants two or three arguments of type i32 in its region, the number of the cluster, how "
+        ERROR(v, op, "needs two or three arguments of type i32 in its region, the number of the cluster, how "
                      "many there are, and the CTA's in its cluster");
     else if (!ok)
-        ERROR(v, op, "wants one or two arguments of type i32 in its region, the number of the CTA and "
+        ERROR(v, op, "needs one or two arguments of type i32 in its region, the number of the CTA and "
                      "how many there are");
     tcc_verify_yields(v, op, 0);
 }
@@ -152,7 +153,7 @@ static void check_store(verifier *v, const tcc_op *op)
     const tcc_type *a = op->operands[0]->type, *tensor = op->operands[1]->type;
     tcc_verify_access(v, op, tensor, a, 0);
     if (tcc_scalar_classify(a->elem) != tcc_scalar_classify(tensor->elem))
-        ERROR(v, op, "a is %s and tensor is %s, wants both float or both int", TEXT(a),
+        ERROR(v, op, "a is %s and tensor is %s, expected both float or both int", TEXT(a),
               TEXT(tensor));
 }
 
@@ -160,7 +161,7 @@ static void check_broadcast(verifier *v, const tcc_op *op)
 {
     const tcc_type *a = op->operands[0]->type, *r = op->results[0].type;
     if (a->kind != TCC_KIND_scalar && a->kind != TCC_KIND_tile) {
-        ERROR(v, op, "a is %s, wants a scalar or tile", TEXT(a));
+        ERROR(v, op, "a is %s, expected a scalar or tile", TEXT(a));
         return;
     }
     const tcc_attr *dims = tcc_verify_ints(v, op, "dims", a->rank, 0, (int64_t)r->rank - 1);
@@ -171,7 +172,7 @@ static void check_broadcast(verifier *v, const tcc_op *op)
         ok &= !i || dims[i].i > dims[i - 1].i;
     }
     if (dims && !ok)
-        ERROR(v, op, "a is %s and r is %s, wants one element, dims in order, extents equal or 1",
+        ERROR(v, op, "a is %s and r is %s, expected one element, dims in order, extents equal or 1",
               TEXT(a), TEXT(r));
 }
 
@@ -179,7 +180,7 @@ bool tcc_verify_matrix(verifier *v, const tcc_op *op, const tcc_type *t)
 {
     if (t->rank == 2)
         return true;
-    ERROR(v, op, "a is %s, wants a matrix", TEXT(t));
+    ERROR(v, op, "a is %s, expected a matrix", TEXT(t));
     return false;
 }
 
@@ -203,7 +204,7 @@ void tcc_verify_convert(verifier *v, const tcc_op *op)
 {
     const tcc_type *a = op->operands[0]->type, *r = op->results[0].type;
     if (a->elem != r->elem || !tcc_same_extents(a, r))
-        ERROR(v, op, "a is %s and r is %s, wants them to differ only in their layout", TEXT(a), TEXT(r));
+        ERROR(v, op, "a is %s and r is %s, expected them to differ only in their layout", TEXT(a), TEXT(r));
 }
 
 static void check_rotate(verifier *v, const tcc_op *op)
@@ -223,7 +224,7 @@ void tcc_verify_reduce(verifier *v, const tcc_op *op)
     for (unsigned d = 0; ok && d < 2; d++)
         ok = r->dims[d].size == (d == dim ? 1 : a->dims[d].size);
     if (!ok)
-        ERROR(v, op, "a is %s and r is %s, wants the same but for extent 1 in dimension %lld",
+        ERROR(v, op, "a is %s and r is %s, expected the same but for extent 1 in dimension %lld",
               TEXT(a), TEXT(r), (long long)dim);
 }
 
@@ -234,16 +235,16 @@ void tcc_verify_product(verifier *v, const tcc_op *op, const tcc_type *a, const 
     tcc_verify_same(v, op, "c", c, "r", r);
     tcc_scalar_class class = tcc_scalar_classify(c->elem);
     if (tcc_scalar_classify(a->elem) != class || tcc_scalar_classify(b->elem) != class)
-        ERROR(v, op, "a is %s, b is %s, c is %s, wants all float or all int", TEXT(a), TEXT(b),
+        ERROR(v, op, "a is %s, b is %s, c is %s, expected all float or all int", TEXT(a), TEXT(b),
               TEXT(c));
     unsigned of_a = a->kind == TCC_KIND_smem, of_b = b->kind == TCC_KIND_smem;
     if (a->rank != 2 + of_a || b->rank != 2 + of_b || c->rank != 2) {
-        ERROR(v, op, "a is %s, b is %s, c is %s, wants matrices", TEXT(a), TEXT(b), TEXT(c));
+        ERROR(v, op, "a is %s, b is %s, c is %s, expected matrices", TEXT(a), TEXT(b), TEXT(c));
         return;
     }
     const tcc_dim *x = a->dims + of_a, *y = b->dims + of_b, *z = c->dims;
     if (x[0].size != z[0].size || x[1].size != y[0].size || y[1].size != z[1].size) {
-        ERROR(v, op, "a is %s, b is %s, c is %s, wants [m, k], [k, n], [m, n]", TEXT(a), TEXT(b),
+        ERROR(v, op, "a is %s, b is %s, c is %s, expected [m, k], [k, n], [m, n]", TEXT(a), TEXT(b),
               TEXT(c));
         return;
     }
@@ -261,7 +262,7 @@ static void check_tile_mma(verifier *v, const tcc_op *op)
     const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, op);
     tcc_verify_product(v, op, o->a->type, o->b->type, o->c->type);
     if (op->n_operands != (tcc_mma_accumulate(op) ? 4 : 3))
-        ERROR(v, op, "has %u operands, wants nothing after c, or an i1", op->n_operands);
+        ERROR(v, op, "has %u operands, expected nothing after c, or an i1", op->n_operands);
 }
 
 /* ---- the table ------------------------------------------------------------------------- */

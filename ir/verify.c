@@ -71,7 +71,7 @@ void tcc_verify_same(tcc_verifier *v, const tcc_op *op, const char *a_name, cons
                      const char *b_name, const tcc_type *b)
 {
     if (a != b)
-        tcc_verify_error(v, op, "%s is %s and %s is %s, wants them equal", a_name,
+        tcc_verify_error(v, op, "%s is %s and %s is %s, expected them equal", a_name,
                          tcc_verify_text(v, a), b_name, tcc_verify_text(v, b));
 }
 
@@ -118,7 +118,7 @@ static const char *wrong_extents(const tcc_type *t)
     int64_t n = 1;
     for (unsigned i = 0; i < t->rank; i++) {
         if (t->dims[i].name || t->dims[i].size < 1)
-            return "wants positive numeric extents";
+            return "needs positive numeric extents";
         if (t->dims[i].size > MAX_ELEMENTS / n)
             return "has too many elements";
         n *= t->dims[i].size;
@@ -130,7 +130,7 @@ static const char *wrong_indices(const tcc_type *t)
 {
     for (unsigned i = 0; i < t->rank; i++) {
         if (!t->dims[i].name)
-            return "wants named indices";
+            return "needs named indices";
         for (unsigned j = 0; j < i; j++)
             if (t->dims[i].name == t->dims[j].name)
                 return "names an index twice";
@@ -163,16 +163,16 @@ static bool check_counts(verifier *v, const tcc_op *op, const tcc_op_info *info)
     bool operands_fit = info->flags & TCC_VARIADIC ? op->n_operands >= info->n_operands
                                                    : op->n_operands == info->n_operands;
     if (!operands_fit) {
-        tcc_verify_error(&v->base, op, "has %u operands, wants %s%u", op->n_operands,
+        tcc_verify_error(&v->base, op, "has %u operands, expected %s%u", op->n_operands,
                          info->flags & TCC_VARIADIC ? "at least " : "", info->n_operands);
         return false;
     }
     if (!(info->flags & TCC_RESULTS_ANY) && op->n_results != info->n_results) {
-        tcc_verify_error(&v->base, op, "has %u results, wants %u", op->n_results, info->n_results);
+        tcc_verify_error(&v->base, op, "has %u results, expected %u", op->n_results, info->n_results);
         return false;
     }
     if (op->n_regions != info->n_regions) {
-        tcc_verify_error(&v->base, op, "has %u regions, wants %u", op->n_regions, info->n_regions);
+        tcc_verify_error(&v->base, op, "has %u regions, expected %u", op->n_regions, info->n_regions);
         return false;
     }
     return true;
@@ -183,7 +183,7 @@ static bool check_kind(verifier *v, const tcc_op *op, const tcc_operand_info *wa
 {
     if (want->kinds >> type->kind & 1)
         return true;
-    tcc_verify_error(&v->base, op, "%s is %s, wants a %s", want->name,
+    tcc_verify_error(&v->base, op, "%s is %s, expected a %s", want->name,
                      tcc_verify_text(&v->base, type),
                      bit_names(v, want->kinds, TCC_KIND_COUNT, kind_name));
     return false;
@@ -217,7 +217,7 @@ static bool check_attrs(verifier *v, const tcc_op *op, const tcc_op_info *info)
             continue;
         ok = false;
         if (want)
-            tcc_verify_error(&v->base, op, "attribute '%s' is %s, wants %s", a->name,
+            tcc_verify_error(&v->base, op, "attribute '%s' is %s, expected %s", a->name,
                              tcc_attr_kind_name(a->value.kind), tcc_attr_kind_name(want->kind));
         else
             tcc_verify_error(&v->base, op, "unknown attribute '%s'", a->name);

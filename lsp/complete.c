@@ -34,7 +34,7 @@ enum { BEFORE = 2 };
 typedef struct place {
     enum { AT_TOP, IN_SIGNATURE, IN_KERNEL, IN_HEAD, IN_SCHEDULE } in;
     tcc_tile_token last[BEFORE]; /* the word before the one at the cursor, and the one before that */
-    const char *kernel;          /* or schedule, that it is in; NULL: in none */
+    const char *kernel;          /* the kernel, or the schedule's kernel, around the cursor; NULL: none */
     const char *target;          /* of the schedule */
     const char *key;             /* of the setting */
 } place;

@@ -38,7 +38,7 @@ tcc_value *tcc_build_extent(tcc_builder *b, tcc_dim d);
 tcc_op *tcc_begin_if(tcc_builder *b, tcc_value *cond);
 void tcc_end_if(tcc_builder *b, tcc_op *op);
 
-/* Whether op does nothing but compute a number: of each role that wants it, it may have a copy. */
+/* Whether op does nothing but compute a number: of each role that needs it, it may have a copy. */
 bool tcc_is_number(const tcc_op *op);
 
 #endif

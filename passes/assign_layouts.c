@@ -367,7 +367,7 @@ static void store_rows(assigning *a, tcc_op *role)
     }
 }
 
-/* The type as which op wants a tile that it reads. */
+/* The type as which op needs a tile that it reads. */
 static const tcc_type *wanted(assigning *a, const tcc_op *op, unsigned i)
 {
     const tcc_type *t = op->operands[i]->type;

@@ -91,7 +91,7 @@ tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed);
 
 /* The columns of a chosen tile are a multiple of this: an instruction has 8, and CTAs of a cluster each load a part. */
 int64_t tcc_choice_columns(const tcc_choice *ch);
-/* Sets the raster order of ch->s as the user wants it, by default in groups of this many rows. */
+/* Sets the raster order of ch->s as the user needs it, by default in groups of this many rows. */
 tcc_status tcc_choose_raster(tcc_choice *ch, int64_t group);
 /* Takes the user's cluster into ch->s, whose tile is chosen. */
 tcc_status tcc_choose_cluster(tcc_choice *ch);

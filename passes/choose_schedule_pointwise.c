@@ -9,9 +9,9 @@
 #include "passes/pointwise.h"
 
 enum {
-    MOST_ELEMENTS = 32, /* that a lane has of a tile, where nothing is said: */
-    VECTORS = 4,        /* loads that are on their way before the first of them is used, */
-    SINGLES = 8,        /* or this many of one element */
+    MOST_ELEMENTS = 32, /* of a tile that a lane has, unless the schedule says */
+    VECTORS = 4,        /* vector loads that are on their way before the first of them is used */
+    SINGLES = 8,        /* loads of one element that are on their way before the first of them is used */
     NAIVE_ROWS = 8,     /* of a tile whose elements have a thread each */
     MOST_COLUMNS = 8192 /* no extent and a tile together are too large for an i32: support/extent.h */
 };

@@ -7,9 +7,9 @@
  *
  * A variant is defined by its assumptions (ir/assume.h); suffixes of names are for readers. The
  * first one copies with the tensor memory accelerator (TMA), or 16 bytes at a time by threads, on
- * RDNA through buffer descriptors, and wants 16-byte aligned bases and row pitches. The second has
+ * RDNA through buffer descriptors, and needs 16-byte aligned bases and row pitches. The second has
  * fewer requirements, and accesses tensors that are not operands of the product element by element.
- * TMA still wants the operands aligned: the variant is left out where that means that everything is.
+ * TMA still needs the operands aligned: the variant is left out where that means that everything is.
  * On RDNA it copies operands of any pitch, 16 bytes at a time. Where rows may be unaligned, what TMA or
  * threads copy can be operands that a step before has copied to aligned rows (pad-operands), unless elements
  * are words, which threads copy one by one. The last variant assumes nothing. Variants that can never be valid
@@ -240,7 +240,7 @@ static bool is_pitch_of_operands(const tcc_contraction *c, const char *pitch)
     return false;
 }
 
-/* True when rows may be unaligned where the first variant wants them aligned and the direct one
+/* True when rows may be unaligned where the first variant needs them aligned and the direct one
  * does not: of the sums' operands; of something else although the operands' are aligned. */
 static bool may_be_unaligned(const tcc_func *f, const tcc_contraction *c,
                              bool direct_wants_operands)
@@ -329,7 +329,7 @@ static const char *why_not_all(const tcc_contraction *c, const tcc_way *way, con
     return why;
 }
 
-/* Whether the first way, which wants aligned rows, can copy all operands, and does better with a step that pads
+/* Whether the first way, which needs aligned rows, can copy all operands, and does better with a step that pads
  * them. */
 static bool wants_padding(const tcc_func *f, const tcc_contraction *c, const tcc_copying *how)
 {

@@ -41,7 +41,7 @@ typedef struct tcc_chunks {
     int64_t of_thread; /* elements of a chunk */
     int64_t ahead;     /* columns of chunks by which loads of tiles run ahead */
     TCC_VEC(tcc_value *) carried; /* tiles from before */
-    TCC_VEC(tcc_value *) turned;  /* and what a loop carries of each */
+    TCC_VEC(tcc_value *) turned;  /* what a loop carries of each tile */
     tcc_builder b;
     int64_t column, block; /* the current chunk; in a loop column is 0 */
     tcc_value *first[2];   /* row, and column in the strip, of the chunk where they are not constants; else NULL */

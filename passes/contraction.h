@@ -54,7 +54,7 @@ typedef struct tcc_contraction {
 /* Finds the sums of a function; false when there is none, or when they or the outputs are not of this form: then sums
  * are computed one term after the other (passes/pointwise.h). */
 bool tcc_contraction_find(const tcc_func *f, tcc_contraction *out);
-/* Whether the schedule wants sums of products computed as others are: one term after the other, an element a thread.
+/* Whether the schedule needs sums of products computed as others are: one term after the other, an element a thread.
  * Then tcc_contraction_find finds none, and tcc_contraction_described what is computed all the same. */
 bool tcc_contraction_is_naive(const tcc_func *f);
 bool tcc_contraction_described(const tcc_func *f, tcc_contraction *out);

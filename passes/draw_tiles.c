@@ -53,8 +53,8 @@ typedef struct drawing {
     tcc_op *takes; /* how many tiles the CTA takes */
     TCC_VEC(tcc_op *) loops; /* of so many iterations, one in each role, of which the first draws */
     tcc_value *ring, *words, *counter;
-    int64_t cluster; /* CTAs that take the same tiles, */
-    tcc_value *rank; /* the CTA's place among them, NULL: it is alone */
+    int64_t cluster; /* CTAs that take the same tiles */
+    tcc_value *rank; /* the CTA's place in its cluster; NULL: it is alone */
 } drawing;
 
 static tcc_op *find_takes(const tcc_func *f)

@@ -46,7 +46,7 @@ typedef struct estimate {
     TCC_VEC(tcc_attr) terms; /* of the sum of all loops' */
     TCC_VEC(pitch) pitches;  /* of a loop */
     bool by_element; /* are operands copied */
-    bool moves;      /* and nothing else: there is no product */
+    bool moves;      /* it only moves data: there is no product */
     bool in_turn;    /* do consumers take tiles */
     int64_t ranks;   /* CTAs that share a sum; 0, 1: none do */
 } estimate;

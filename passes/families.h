@@ -62,7 +62,7 @@ tcc_lay_out tcc_lay_out_swizzled, tcc_lay_out_for_warps, tcc_lay_out_in_panels;
  * extents do not fit. */
 typedef const tcc_type *tcc_hold(tcc_ir *ir, const tcc_type *tile, const tcc_op *role, tcc_hold_as as);
 tcc_hold tcc_hold_by_warpgroups, tcc_hold_by_warps, tcc_hold_by_waves;
-/* Whether a role's warps hold what an MMA multiplies, and its sum, as it wants them. */
+/* Whether a role's warps hold what an MMA multiplies, and its sum, as it needs them. */
 bool tcc_mma_is_held(tcc_ir *ir, const tcc_op *mma, const tcc_op *role, tcc_hold *hold);
 /* Arranges warps over a tile in blocks of a fragment, in the rows and columns given by the role's attribute
  * `waves`, repeatedly. Warps that are side by side along an operand's summed dimension hold the same part of it,

@@ -47,7 +47,7 @@ typedef struct tcc_access {
     tcc_value *inside;        /* as far as the tile's coordinates determine it, and which threads store */
     bool contiguous;          /* along a row */
     int64_t step;             /* registers that are accessed at a time, neighbours in a row */
-    bool of_words;            /* which are put together of aligned words */
+    bool of_words;            /* accesses are put together of aligned words */
     bool ends_in_step;        /* a row may end among them, before padding */
 } tcc_access;
 
@@ -90,8 +90,8 @@ struct tcc_lowering {
     tcc_func *f;
     tcc_builder b;      /* where the next op goes, in the new body */
     tcc_block *body;    /* the new body; its arguments are the kernel's parameters */
-    tcc_value_map *map; /* old values to new; of tiles: */
-    tcc_map tiles;      /* to tcc_parts */
+    tcc_value_map *map; /* from old values to new */
+    tcc_map tiles;      /* from old tiles to their tcc_parts */
     int64_t warps, lanes; /* of the role whose threads all run the code, and of a warp; 0: there is none */
     const tcc_type *i1, *i32, *i64, *f32;
     bool failed; /* something was refused */

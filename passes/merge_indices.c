@@ -236,7 +236,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         run_of indices = {.names = names.list.items, .n = names.list.n};
         if (!is_list_of_names(names) || !can_merge(f, &indices)) {
             tcc_error(ctx->diag, TCC_ERR_TYPE, f->loc,
-                      "'merged' wants lists of two to %d indices that are not summed, and that every tensor either "
+                      "'merged' needs lists of two to %d indices that are not summed, and that every tensor either "
                       "has next to each other, before its last dimension, or lacks altogether", TCC_MAX_FACTORS);
             return TCC_ERR_TYPE;
         }

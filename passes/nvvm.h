@@ -58,14 +58,14 @@ typedef struct tcc_nvvm_lowering {
     tcc_lowering low; /* a tile becomes one vec or, where warps multiply registers, one for each fragment */
     const tcc_target *target;
     tcc_value *smem, *tid, *warp; /* made once, in front */
-    tcc_block *init;              /* what thread 0 does before all others begin, */
-    bool begun;                   /* which is known to all from here on */
+    tcc_block *init;              /* what thread 0 does before all others begin */
+    bool begun;                   /* all threads know that `init` has been done */
     int64_t threads;              /* of the CTA */
     bool follows, leads;          /* another step, which may overlap with it */
-    const tcc_op *loads;          /* with which the last loads of a CTA begin; NULL: not known */
+    const tcc_op *loads;          /* the op with which the last loads of a CTA begin; NULL: not known */
     tcc_role role;
     TCC_VEC(tcc_started) started; /* not known to have ended */
-    TCC_VEC(const tcc_units *) units; /* in which tiles are on their way to stages */
+    TCC_VEC(const tcc_units *) units; /* the units in which tiles are on their way to stages */
 } tcc_nvvm_lowering;
 
 /* The threads of the role. */

@@ -1,7 +1,7 @@
 /* nvvm_warps: how warps hold what they multiply in registers, mma.sync, and outer products of lanes.
  *
  * A tile becomes a vec for each fragment that a warp has of it: of results numbers, of operands the words that the
- * instruction wants.
+ * instruction needs.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>

@@ -77,7 +77,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         const tcc_value *tensor = param_of(f, padded.list.items[i]);
         if (!can_be_padded(tensor)) {
             tcc_error(ctx->diag, TCC_ERR_TYPE, f->loc,
-                      "'padded' wants names of tensors that have rows and are only read");
+                      "'padded' needs names of tensors that have rows and are only read");
             return TCC_ERR_TYPE;
         }
         tcc_func_add_workspace(f, tcc_type_with_row_bytes(f->ir, tensor->type, ROW_BYTES),

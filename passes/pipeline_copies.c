@@ -59,8 +59,8 @@ typedef struct group {
     tcc_value *ring, *i;    /* the number of the iteration */
     int64_t stages;
     const char *completion; /* of the ring */
-    bool read;              /* to registers, too, */
-    bool read_alone;        /* or only by it: then it is released at once */
+    bool read;              /* it is also read to registers */
+    bool read_alone;        /* it is only read to registers, and so released at once */
 } group;
 
 typedef struct pipeline {

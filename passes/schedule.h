@@ -59,12 +59,12 @@ typedef struct tcc_schedule {
     int64_t strips;      /* of this many columns, that are staged at a time */
     int64_t group;       /* tiles of m taken together */
     tcc_raster raster;
-    int64_t cluster_m, cluster_n; /* CTAs along m and n that share loads, */
-    int64_t cluster_k;            /* or along k that share a sum */
+    int64_t cluster_m, cluster_n; /* CTAs along m and n that share loads */
+    int64_t cluster_k;            /* CTAs along k that share a sum */
     tcc_persistence persistent;
     int64_t split;       /* parts of a sum */
-    int64_t warps;       /* that multiply registers; else 0; */
-    tcc_instr instr;     /* and by what */
+    int64_t warps;       /* warps that multiply registers; else 0 */
+    tcc_instr instr;     /* the instruction by which they multiply */
     int64_t waves, wave; /* RDNA: waves of a workgroup, lanes of a wave; else 0 */
     /* Additional to those of one sum: MMAs of an iteration, tiles of A, of B. */
     int64_t more_sums, more_a, more_b;
@@ -168,8 +168,8 @@ typedef struct tcc_rdna_product {
     size_t n_sums, n_operands;
     const tcc_wmma **sums; /* the instruction of each */
     tcc_rdna_operand *operands;
-    unsigned bits;        /* of the widest element of an operand, */
-    unsigned loaded_bits; /* and of those that operands are computed of; 0: none is */
+    unsigned bits;        /* of the widest element of an operand */
+    unsigned loaded_bits; /* of the widest element that operands are computed from; 0: none is computed */
 } tcc_rdna_product;
 
 /* How the waves share a tile, columns and rows of 16 x 16 blocks that one wave computes. */

@@ -30,8 +30,8 @@
 typedef struct space {
     const tcc_pointwise *p;
     tcc_block *grid;     /* its arguments are the axes' first indices */
-    const char *summed;  /* the index of the sum that is being built, */
-    tcc_value *term;     /* and where it is */
+    const char *summed;  /* the index of the sum that is being built */
+    tcc_value *term;     /* the place of that index */
     int64_t elements;    /* of a tile, in one lane */
     tcc_arena *scratch;
 } space;

@@ -87,7 +87,7 @@ bool tcc_read_arg(tcc_manifest_reader *r, const char *where, const tcc_json *v, 
         if (!strcmp(r->kernel->args[i].name, name)) {
             *out = i;
             if ((r->kernel->args[i].role == TCC_ARG_SCALAR) != scalar)
-                return TCC_BAD_MANIFEST(r, where, "'%s' is %s", name, scalar ? "no scalar" : "a scalar");
+                return TCC_BAD_MANIFEST(r, where, "'%s' is %s", name, scalar ? "not a scalar" : "a scalar");
             return true;
         }
     return TCC_BAD_MANIFEST(r, where, "unknown argument '%s'", name);

@@ -62,7 +62,7 @@ struct tcc_program {
     pthread_mutex_t loading;    /* guards all below, and the arena from then on */
     TCC_VEC(tcc_loaded) loaded;
     char *ptx;   /* whose entries are loaded when they are first launched; else NULL */
-    void *image; /* a copy that lives with the module, where the driver wants one; else NULL */
+    void *image; /* a copy that lives with the module, where the driver needs one; else NULL */
     size_t image_size;
     tcc_tma_cache *maps;
 };

@@ -86,11 +86,11 @@ static void parse_define(arguments *a, char *text)
 {
     char *eq = strchr(text, '='), *end = NULL;
     if (!eq || eq == text)
-        bad_usage("-D %s: want NAME=NUMBER", text);
+        bad_usage("-D %s: expected NAME=NUMBER", text);
     errno = 0;
     long long value = strtoll(eq + 1, &end, 10);
     if (errno || end == eq + 1 || *end)
-        bad_usage("-D %s: want a number after '='", text);
+        bad_usage("-D %s: expected a number after '='", text);
     if (a->options.n_defines == MAX_DEFINES)
         bad_usage("more than %d of -D", MAX_DEFINES);
     *eq = 0;
@@ -103,7 +103,7 @@ static void parse_tiles(arguments *a, const char *text)
     char *end = NULL;
     long n = strtol(text, &end, 10);
     if (end == text || *end || n < 1 || n > MOST)
-        bad_usage("--tiles=%s: want a number from 1 to %d", text, MOST);
+        bad_usage("--tiles=%s: expected a number from 1 to %d", text, MOST);
     a->options.tiles = (unsigned)n;
 }
 
@@ -137,7 +137,7 @@ static void parse_ranges(arguments *a, char *text)
             ok = !*p || parse_extent(&p, &r.most);
         }
         if (!ok || *p)
-            bad_usage("--for %s: want NAME=NUMBER, NAME=NUMBER..NUMBER or NAME=NUMBER..", part);
+            bad_usage("--for %s: expected NAME=NUMBER, NAME=NUMBER..NUMBER or NAME=NUMBER..", part);
         if (a->options.n_ranges == MAX_RANGES)
             bad_usage("--for: more than %d ranges", MAX_RANGES);
         a->ranges[a->options.n_ranges++] = r;

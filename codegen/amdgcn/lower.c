@@ -207,7 +207,7 @@ static void barrier(tcc_lower *l)
 
 /* ---- products -------------------------------------------------------------------------- */
 
-/* What the intrinsic wants for words that hold elements: floats of 16 bits have a type of their
+/* What the intrinsic needs for words that hold elements: floats of 16 bits have a type of their
  * own, bf16 is passed as i16. */
 static LLVMValueRef wmma_operand(const tcc_lower *l, const tcc_value *v, tcc_scalar elem)
 {

@@ -189,7 +189,7 @@ static void fill_dynsym(tcc_link *k)
     }
 }
 
-/* Local symbols come first, as the format wants it. */
+/* Local symbols come first, as the format needs it. */
 static void fill_symtab(tcc_link *k)
 {
     tcc_link_section *symtab = &k->sections.data[k->symtab];

@@ -18,7 +18,7 @@ static bool converts_fp8(const tcc_target *target, const tcc_op *op)
            (is_fp8(op->operands[0]) || is_fp8(op->results));
 }
 
-/* What an op wants; 0: no more than the target. PTX ISA, "Release Notes". */
+/* What an op needs; 0: no more than the target. PTX ISA, "Release Notes". */
 static int version_of(const tcc_target *target, const tcc_op *op)
 {
     enum { CONVERSIONS_OF_FP8 = 81, ASYNCHRONOUS_STORES = 81 }; /* the former on sm_89; on sm_90 it was 7.8 */

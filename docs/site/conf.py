@@ -64,7 +64,7 @@ class IrLexer(RegexLexer):
 
 
 class CommandsLexer(RegexLexer):
-    """Commands and what they print, in which '%' is no prompt."""
+    """Commands and what they print, in which '%' is not a prompt."""
 
     name, aliases = "commands", ["commands"]
     tokens = {

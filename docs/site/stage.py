@@ -1,6 +1,6 @@
 """Makes the sources of the documentation's site: stage.py OUT, or stage.py --check.
 
-The pages are those of NAV, where they are in the source tree. A link to a file that is no page becomes one to
+The pages are those of NAV, where they are in the source tree. A link to a file that is not a page becomes one to
 a page that shows the file, a link to a folder one to a list of what is in it. With --check nothing is kept:
 every page of docs/ has to be in NAV, and every link has to lead somewhere.
 

@@ -30,7 +30,7 @@ static void find(void *library, const char *name, void *function)
     memcpy(function, &found, sizeof found);
 }
 
-/* Makes the first GPU current; 0 where there is none. CUDA wants a context for that, HIP nothing. */
+/* Makes the first GPU current; 0 where there is none. CUDA needs a context for that, HIP nothing. */
 static int open_gpu(void)
 {
     void *cuda = dlopen("libcuda.so.1", RTLD_NOW), *hip = cuda ? NULL : dlopen("libamdhip64.so", RTLD_NOW), *ctx;

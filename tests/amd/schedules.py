@@ -2,7 +2,7 @@
 
     schedules.py FOLDER [--seed=N] [--count=N] [--jobs=N]
 
-Draws schedules of every type, layout and wave, sizes that are no powers of two among them, and
+Draws schedules of every type, layout and wave, sizes that are not powers of two among them, and
 compiles each one. Of those that are accepted few may spill, little, and only with a warning; those
 that are refused for a few registers too many are compiled all the same, past choose-schedule: where
 one does not spill, it must take most of the registers that there are.

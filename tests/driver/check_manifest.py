@@ -73,8 +73,8 @@ def value(expr, dims):
 
 
 def check_order(variants, dims):
-    """Whatever the extents, copying operands element by element is the last resort, and a variant that wants
-    more of its other tensors costs no more than one that wants less, of the same tile."""
+    """Whatever the extents, copying operands element by element is the last resort, and a variant that needs
+    more of its other tensors costs no more than one that needs less, of the same tile."""
     for sizes in itertools.product((1, 8, 64, 200, 4096), repeat=min(len(dims), 4)):
         extents = dict.fromkeys(dims, 8) | dict(zip(dims, sizes))
         costs = [value(v["cost"], extents) for v in variants]

@@ -237,7 +237,7 @@ static const char *any_word(mutator *m, const char *words)
     return tcc_ir_name(m->ir, tcc_arena_strndup(m->ir->arena, w, strcspn(w, " ")));
 }
 
-/* A value as the rule for the attribute wants it; numbers among words are integers. */
+/* A value as the rule for the attribute needs it; numbers among words are integers. */
 static tcc_attr attr_by_rule(mutator *m, const tcc_attr_rule *rule)
 {
     if (!rule->words)

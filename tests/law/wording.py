@@ -1,7 +1,8 @@
-"""Finds wording that no engineer would use: wording.py FILE...
+"""Finds wording that no engineer would use: wording.py [--anywhere] FILE...
 
 What it reads of a file: of Markdown the prose, without code; of C the string literals of more than
-one word; of the public API (include/) and of checker/ the comments, too.
+one word; of the public API (include/) and of checker/ the comments, too. With --anywhere it reads all, and looks for
+other phrases.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"""
 import re
@@ -20,7 +21,18 @@ PHRASES = [
     (r"factors?", "operand"),
     (r"(?<!round )(?<!round-)(?<!single-)trips?", "iteration"),
 ]
-PATTERN = re.compile(r"\b(?:" + "|".join(f"({p})" for p, _ in PHRASES) + r")\b", re.IGNORECASE)
+# The same of all text, comments of every folder and tests among it.
+ANYWHERE = [
+    (r"(?!there\b|here\b)\w+\W*\s(?:is|are|was|were)\s+no\s+(?:array|buffer|code|condition|error|function|index|instruction|integer"
+     r"|kernel|map|multiple|number|object|op|page|part|pointer|power|product|scalar|string|sum|tensor|text|tile|type|value"
+     r"|variant|word)s?", "is not a"),
+    (r"wants", "needs, or in messages: expected"),
+    (r"how many-th", "the number of"),
+]
+
+
+def pattern_of(phrases):
+    return re.compile(r"\b(?:" + "|".join(f"({p})" for p, _ in phrases) + r")\b", re.IGNORECASE)
 
 
 def blank(match):
@@ -49,15 +61,30 @@ def c(text, comments):
     return TOKEN.sub(keep, text)
 
 
-found = False
-for path in sys.argv[1:]:
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    prose = markdown(text) if path.endswith(".md") else c(text, path.startswith(("include/", "checker/")))
+def find(path, prose, phrases):
+    """Prints what is found of the phrases in a text; whether anything is."""
     # A phrase may go on in the next line, and there behind a comment's star or a quotation mark.
-    prose = re.sub(r'(?<=\n)( *)\*(?!/)', r"\1 ", prose)
-    for match in PATTERN.finditer(re.sub(r"\s", " ", re.sub(r'"(\s+)"', r" \1 ", prose))):
+    prose = re.sub(r'(?<=\n)( *)(?:\*(?!/)|//)', lambda m: " " * len(m.group()), prose)
+    found = False
+    for match in pattern_of(phrases).finditer(re.sub(r"\s", " ", re.sub(r'"(\s+)"', r" \1 ", prose))):
         line = prose.count("\n", 0, match.start()) + 1
-        print(f"{path}:{line}: '{match.group()}': {PHRASES[match.lastindex - 1][1]}")
+        print(f"{path}:{line}: '{match.group()}': {phrases[match.lastindex - 1][1]}")
         found = True
-sys.exit(found)
+    return found
+
+
+def main(arguments):
+    anywhere = arguments[:1] == ["--anywhere"]
+    found = False
+    for path in arguments[anywhere:]:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        if anywhere:
+            found |= find(path, text, ANYWHERE)
+        else:
+            prose = markdown(text) if path.endswith(".md") else c(text, path.startswith(("include/", "checker/")))
+            found |= find(path, prose, PHRASES)
+    return found
+
+
+sys.exit(main(sys.argv[1:]))

@@ -95,7 +95,7 @@ static tcc_ir *parse(bench *b)
                      ? tcc_ir_parse(b->arena, source, strlen(source), &b->diag)
                      : tcc_frontend(b->arena, source, strlen(source), target, NULL, 0, &b->diag);
     if (!ir)
-        die(b, "is no kernel");
+        die(b, "is not a kernel");
     return ir;
 }
 

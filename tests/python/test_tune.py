@@ -84,7 +84,7 @@ class Tune(unittest.TestCase):
             np.testing.assert_array_equal(found(self.a, self.b), self.expected)
             self.assertIs(self.product.tuned(self.b.T.copy(), self.a.T.copy(), results=results), self.product)  # other extents
             results.write_text(results.read_text().replace(":0.5}", ":1.0}"))
-            self.assertIs(self.product.tuned(self.a, self.b, results=results), self.product)  # which is no slower
+            self.assertIs(self.product.tuned(self.a, self.b, results=results), self.product)  # which is not slower
             with self.assertRaisesRegex(tcc.LibraryError, "already has a schedule; tuning searches only for kernels without one"):
                 found.tune(self.a, self.b, seconds=1, results="")
 

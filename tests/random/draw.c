@@ -64,7 +64,7 @@ static void shuffle(drawing *d, tensor *t)
     }
 }
 
-/* Mostly as TMA wants it: rows run along m, n or k, which are tiled. */
+/* Mostly as TMA needs it: rows run along m, n or k, which are tiled. */
 static void settle(drawing *d, tensor *t)
 {
     int last = 0;

@@ -164,7 +164,7 @@ static void print_type(tcc_str *out, const program *p, const tensor *t, const ch
 
 /* Where an expression stands. */
 typedef struct place {
-    int output, sum;     /* that it is for, in which it is */
+    int output, sum;     /* the output that it is for; the sum in which it is */
     const bool *inlined; /* which sums are */
 } place;
 

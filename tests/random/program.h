@@ -66,7 +66,7 @@ typedef struct expr {
     int child[MAX_CHILDREN]; /* NO_EXPR past the last */
 } expr;
 
-/* An operator, if its name is no word, or a function. */
+/* An operator, if its name is not a word, or a function. */
 typedef struct call_info {
     const char *name;
     int arity;
@@ -116,7 +116,7 @@ typedef struct program {
     int n_scales;
     tensor scales[MAX_SCALES]; /* that are in it, too: some of the factor's indices, or scalars */
     unsigned named;            /* bits of the factors that are intermediates, in every sum */
-    bool sum_inlined;          /* where one is used, if that is one place */
+    bool sum_inlined;          /* an intermediate is written out where it is used, if that is one place */
     bool renamed;              /* intermediates are defined with other indices than they are read with */
     int n_operands;
     tensor operands[MAX_OPERANDS]; /* without indices: scalars */

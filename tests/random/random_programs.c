@@ -209,7 +209,7 @@ static uint64_t parse_number(const char *option, const char *text, uint64_t leas
     errno = 0;
     unsigned long long v = strtoull(text, &end, 10);
     if (errno || *text < '0' || *text > '9' || *end || v < least || v > most) {
-        fprintf(stderr, "random_programs: --%s=%s: want a number from %llu to %llu\n", option, text,
+        fprintf(stderr, "random_programs: --%s=%s: expected a number from %llu to %llu\n", option, text,
                 (unsigned long long)least, (unsigned long long)most);
         exit(2);
     }
@@ -250,7 +250,7 @@ static settings parse_arguments(int argc, char **argv)
         default: fputs("Try 'random_programs --help'.\n", stderr); exit(2);
         }
     if (optind != argc) {
-        fprintf(stderr, "random_programs: %s: no files are wanted\n", argv[optind]);
+        fprintf(stderr, "random_programs: %s: no files are expected\n", argv[optind]);
         exit(2);
     }
     return s;

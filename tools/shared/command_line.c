@@ -50,20 +50,20 @@ uint64_t parse_check_seed(const char *text)
     errno = 0;
     unsigned long long seed = text ? strtoull(text, &end, 10) : 0;
     if (text && (errno || *text < '0' || *text > '9' || *end))
-        bad_usage("--check-passes=%s: want a number", text);
+        bad_usage("--check-passes=%s: expected a number", text);
     return seed;
 }
 
 void parse_color(diagnostic_printer *p, const char *value)
 {
     if (!color_named(value, &p->color))
-        bad_usage("--color=%s: want auto, always or never", value);
+        bad_usage("--color=%s: expected auto, always or never", value);
 }
 
 void parse_diagnostics(diagnostic_printer *p, const char *value)
 {
     if (!diagnostics_named(value, &p->json))
-        bad_usage("--diagnostics=%s: want text or json", value);
+        bad_usage("--diagnostics=%s: expected text or json", value);
 }
 
 char *read_input(const char *name, size_t *size)

@@ -37,7 +37,7 @@ static tcc_status enqueue_theirs(void *user, int set)
     return enqueue_product(t, set, args[t->product.d].device);
 }
 
-/* The bias in D's type, which cuBLASLt wants. */
+/* The bias in D's type, which cuBLASLt needs. */
 static tcc_status upload_bias(session *s, theirs *t)
 {
     const tensor *bias = &t->task->tensors[t->product.bias];

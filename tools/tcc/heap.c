@@ -16,7 +16,7 @@
 enum {
     LARGE_PAGE_BYTES = 2 << 20,
     HEAP_BYTES = 32 << 20,       /* what is not used takes no memory */
-    THREAD_HEAP_BYTES = 4 << 20, /* with which a thread's own heap begins */
+    THREAD_HEAP_BYTES = 4 << 20, /* the first size of a thread's own heap */
     MMAP_BYTES = 32 << 20        /* the most that mallopt takes */
 };
 

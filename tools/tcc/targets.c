@@ -61,7 +61,7 @@ static void list_target(const char *target)
 void list_targets(const char *form)
 {
     if (form && strcmp(form, "names"))
-        bad_usage("--list-targets=%s: want names, or nothing", form);
+        bad_usage("--list-targets=%s: expected names, or nothing", form);
     for (size_t i = 0; tcc_target_name(i); i++) {
         if (form)
             puts(tcc_target_name(i));

@@ -1,4 +1,4 @@
-/* ptxas is a shell script here, which says what the test wants it to say.
+/* ptxas is a shell script here, which says what the test needs it to say.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "codegen/codegen.h"

@@ -1,4 +1,4 @@
-/* nvdisasm is a shell script here, which prints what the test wants it to print.
+/* nvdisasm is a shell script here, which prints what the test needs it to print.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "codegen/codegen.h"

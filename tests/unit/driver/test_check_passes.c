@@ -157,7 +157,7 @@ static void forget_to_wait(tcc_func *f)
     tcc_op_erase(find(f, TCC_OP_nvvm_mbarrier_wait));
 }
 
-/* Keeps the condition that comes first, that K is at least 1, and no pitch that TMA wants. */
+/* Keeps the condition that comes first, that K is at least 1, and no pitch that TMA needs. */
 static void valid_for_any_rows(tcc_func *f)
 {
     tcc_attr requires = tcc_attr_list(&f->attrs, "requires");

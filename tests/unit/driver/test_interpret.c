@@ -280,8 +280,8 @@ START_TEST(no_valid_variant_says_why)
                      TCC_ERR_NO_VARIANT);
     ck_assert_str_eq(said, "a.tile: error: kernel 'k': no variant is valid for these extents and "
                            "alignments\n"
-                           "a.tile:2:3: note: f: N is 5, wants at least 8\n"
-                           "a.tile:2:4: note: g: 'x' is aligned to 4 bytes, wants 16\n");
+                           "a.tile:2:3: note: f: N is 5, expected at least 8\n"
+                           "a.tile:2:4: note: g: 'x' is aligned to 4 bytes, expected 16\n");
 }
 END_TEST
 
@@ -305,7 +305,7 @@ START_TEST(bad_arguments_are_refused)
     ck_assert_ptr_nonnull(strstr(said, "a.tile:1:8: error: no data for 'B'"));
     *said = 0;
     ck_assert_int_eq(tcc_interpret(ctx, mod, NULL, negative, args, NULL), TCC_ERR_ARGUMENT);
-    ck_assert_ptr_nonnull(strstr(said, "a.tile:1:8: error: K is -1, wants 0 to 2147475456"));
+    ck_assert_ptr_nonnull(strstr(said, "a.tile:1:8: error: K is -1, expected 0 to 2147475456"));
     ck_assert_double_eq(c[0][0], -99);
 }
 END_TEST
@@ -339,9 +339,9 @@ static const struct {
      "two arguments have one name", TCC_ERR_TYPE},
     {"func @f(%x: tensor<f32[N]>) {dims = [M]} {\n  return\n}\n", "a dimension that is not in",
      TCC_ERR_TYPE},
-    {"func @f(%x: tensor<f32[N]>) {dims = [N, N]} {\n  return\n}\n", "'dims' wants names",
+    {"func @f(%x: tensor<f32[N]>) {dims = [N, N]} {\n  return\n}\n", "'dims' needs names",
      TCC_ERR_TYPE},
-    {"func @f(%x: tensor<f32[N]>) {roles = [scalar]} {\n  return\n}\n", "'roles' wants in, out",
+    {"func @f(%x: tensor<f32[N]>) {roles = [scalar]} {\n  return\n}\n", "'roles' needs in, out",
      TCC_ERR_TYPE},
     {"func @f(%x: tensor<f32[N]>) {kernel = k} {\n  return\n}\n"
      "func @g(%x: tensor<f16[N]>) {kernel = k} {\n  return\n}\n",

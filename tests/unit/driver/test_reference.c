@@ -194,7 +194,7 @@ END_TEST
 START_TEST(the_reference_has_the_parameters_of_its_kernel)
 {
     static const char *const changes[][3] = {
-        {"%W: tensor<", "%W: tensor<f16[K, M]>, %V: tensor<", "'roles' wants one for each argument"},
+        {"%W: tensor<", "%W: tensor<f16[K, M]>, %V: tensor<", "'roles' needs one for each argument"},
         {"{dims = [", "{dims = [Q, ", "other parameters"}};
     const int64_t dims[] = {B, M, K, N};
     double *args[] = {&x[0][0][0], &w[0][0], bias, &alpha, &y[0][0][0]};

@@ -80,8 +80,8 @@ static bool is_same(const result *a, const result *b)
 
 typedef struct worker {
     pthread_t thread;
-    unsigned first;     /* program */
-    bool keeps_context; /* else a new one each time */
+    unsigned first;     /* the first program */
+    bool keeps_context; /* false: a new context each time */
     unsigned n_wrong;
 } worker;
 

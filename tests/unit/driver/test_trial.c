@@ -12,7 +12,7 @@
 
 #define ARGS "(A: f16[M, K], B: f16[K, N], D: f16[M, N], w: u8[M, N], s: f32[N]) -> (C: f32[M, N])"
 
-/* As if D's elements lay behind the last k of A, where B has zeros, or were no part of it. */
+/* As if D's elements lay behind the last k of A, where B has zeros, or were not part of it. */
 static const char source[] =
     "kernel meant" ARGS
     "{ C[m, n] = sum(k) A[m, k] * B[k, n] + s[n] + f32(w[m, n]) + relu(D[m, n]); }"

@@ -97,7 +97,7 @@ static float evaluate_op(const tcc_op *op, const float *a, wrongness w)
         r = log2((double)a[0]);
         size = a[0] > 0.5f && a[0] < 2 ? 1 : fabs(r);
         return off(r, w.other, size * exp2(-22.6));
-    default: ck_abort_msg("%s is no instruction", tcc_op_info_get(op->code)->name);
+    default: ck_abort_msg("%s is not an instruction", tcc_op_info_get(op->code)->name);
     }
 }
 

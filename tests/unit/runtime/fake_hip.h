@@ -10,7 +10,7 @@
  * What is wrong                                               fails with
  *   any call before hipInit                                     hipErrorNotInitialized
  *   a device that there is not                                  hipErrorInvalidDevice
- *   an image that is no code object, or has bad metadata        hipErrorInvalidImage
+ *   an image that is not a code object, or has bad metadata        hipErrorInvalidImage
  *   a code object for another GPU                               hipErrorNoBinaryForGpu
  *   a module or event that is gone or never was, a launch of a
  *   function of such a module, an event that was not recorded   hipErrorInvalidHandle

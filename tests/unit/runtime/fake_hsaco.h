@@ -25,7 +25,7 @@ typedef struct hsaco_kernel {
     size_t n_args;
 } hsaco_kernel;
 
-/* The architecture that an image is for, "gfx1100"; NULL where it is no code object. */
+/* The architecture that an image is for, "gfx1100"; NULL where it is not a code object. */
 const char *hsaco_arch(const void *image);
 
 /* Reads the kernel of this name. False where there is none, or where its arguments do not lie where

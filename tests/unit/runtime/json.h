@@ -11,13 +11,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* An object's member; NULL when there is none or `value` is no object. */
+/* An object's member; NULL when there is none or `value` is not an object. */
 const char *json_member(const char *value, const char *name);
-/* An array's element; NULL past its end or when `value` is no array. */
+/* An array's element; NULL past its end or when `value` is not an array. */
 const char *json_element(const char *value, size_t i);
 /* Whether the value is this string. Escapes are not interpreted: names have none. */
 bool json_is_string(const char *value, const char *text);
-/* A number's value; false when it is no number. */
+/* A number's value; false when it is not a number. */
 bool json_number(const char *value, double *out);
 
 #endif

@@ -343,7 +343,7 @@ START_TEST(code_objects_that_are_cut_off_are_refused)
 }
 END_TEST
 
-/* Whatever they come to, it is no crash, and what is loaded is unloaded. */
+/* Whatever they come to, it is not a crash, and what is loaded is unloaded. */
 START_TEST(damaged_code_objects_do_no_harm)
 {
     static const unsigned char damage[] = {0x01, 0x10, 0x80, 0xff};

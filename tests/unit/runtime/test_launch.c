@@ -289,7 +289,7 @@ START_TEST(a_step_overlaps_with_the_launch_in_front_of_it)
 }
 END_TEST
 
-/* The cheapest variant wants workspace; the other one is the generic. */
+/* The cheapest variant needs workspace; the other one is the generic. */
 #define SPLIT_OR_NOT                                                                               \
     SAMPLE_MODULE(SAMPLE_KERNEL(                                                                   \
         SAMPLE_ARGS,                                                                               \

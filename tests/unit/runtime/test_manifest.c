@@ -221,7 +221,7 @@ static const struct {
     {WITH_PARAM("{\"register\":\"A\"}"), "unknown kind of parameter"},
     {WITH_PARAM("3"), "unknown kind of parameter"},
     {WITH_PARAM("{\"pointer\":\"alpha\"}"), "'alpha' is a scalar"},
-    {WITH_PARAM("{\"scalar\":\"A\"}"), "'A' is no scalar"},
+    {WITH_PARAM("{\"scalar\":\"A\"}"), "'A' is not a scalar"},
     {WITH_PARAM("{\"dim\":\"Q\"}"), "unknown dimension 'Q'"},
     {WITH_PARAM("{\"dim\":\"M.Q\"}"), "unknown dimension 'M.Q'"},
     {WITH_PARAM("{\"dim\":\"M.0\"}"), "unknown dimension 'M.0'"},

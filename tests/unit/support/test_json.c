@@ -80,7 +80,7 @@ START_TEST(strings_are_decoded)
 }
 END_TEST
 
-/* Each is no JSON, from this byte on. */
+/* Each is not JSON, from this byte on. */
 static const struct {
     const char *text;
     size_t bad;

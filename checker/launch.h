@@ -75,6 +75,8 @@ typedef struct tcc_lsizes {
     bool large;      /* extents that are fixed allow no small launch: some CTAs run, and elements are not recorded */
 } tcc_lsizes;
 
+/* False: extents that are fixed break a condition, whatever the others are. */
+bool tcc_launch_is_possible(const tcc_func *variant);
 /* Chooses a sample of the sizes that all steps of a plan allow. False: there is none, or none but in other samples. */
 bool tcc_launch_choose_sizes(const tcc_func *variant, const tcc_func *parameters, tcc_lsizes *s, tcc_arena *scratch);
 /* A dimension, [roundup, DIMENSION, n], or several multiplied: of names joined by dots, or of a list. -1: it is none of

@@ -118,29 +118,36 @@ static void learn_condition(const tcc_lsizes *s, dimension *all, tcc_attr c)
     }
 }
 
-static bool holds(const tcc_lsizes *s, tcc_attr c)
+/* unknown: what is said of a number that is too large, or of dimensions that these sizes lack. */
+static bool holds(const tcc_lsizes *s, tcc_attr c, bool unknown)
 {
     const tcc_attr *of = c.list.items;
-    if (tcc_attr_is_record(c, "min", "di"))
-        return tcc_launch_extent(s, of[1]) >= of[2].i;
-    if (tcc_attr_is_record(c, "max", "di"))
-        return tcc_launch_extent(s, of[1]) <= of[2].i;
-    int64_t bytes = tcc_attr_is_record(c, "pitch", "lii") || tcc_attr_is_record(c, "span", "lii")
-                        ? tcc_launch_multiply(s, of[1], of[2].i)
-                        : 0;
-    return of[0].s[0] == 's' ? bytes <= of[3].i : of[0].s[0] != 'p' || (of[3].i > 0 && bytes % of[3].i == 0);
+    bool least = tcc_attr_is_record(c, "min", "di"), most = tcc_attr_is_record(c, "max", "di");
+    bool pitch = tcc_attr_is_record(c, "pitch", "lii"), span = tcc_attr_is_record(c, "span", "lii");
+    if (!least && !most && !pitch && !span)
+        return true;
+    int64_t n = least || most ? tcc_launch_extent(s, of[1]) : tcc_launch_multiply(s, of[1], of[2].i);
+    if (n < 0)
+        return unknown;
+    if (least || most)
+        return least ? n >= of[2].i : n <= of[2].i;
+    return span ? n <= of[3].i : of[3].i > 0 && n % of[3].i == 0;
 }
 
-static bool all_hold(const tcc_lsizes *s, const tcc_func *variant)
+static bool all_hold(const tcc_lsizes *s, const tcc_func *variant, bool unknown)
 {
     bool all = true;
     for (size_t i = 0; i < tcc_func_step_count(variant); i++) {
         tcc_attr requires = tcc_attr_list(&tcc_func_step_at(variant, i)->attrs, "requires");
         for (size_t c = 0; all && c < requires.list.n; c++)
-            all = requires.list.items[c].kind != TCC_ATTR_LIST || !requires.list.items[c].list.n ||
-                  requires.list.items[c].list.items[0].kind != TCC_ATTR_STR || holds(s, requires.list.items[c]);
+            all = holds(s, requires.list.items[c], unknown);
     }
     return all;
+}
+
+bool tcc_launch_is_possible(const tcc_func *variant)
+{
+    return all_hold(&(tcc_lsizes){.sample = 0}, variant, true);
 }
 
 /* ---- what there is of a dimension ---------------------------------------------------------- */
@@ -262,7 +269,7 @@ bool tcc_launch_choose_sizes(const tcc_func *variant, const tcc_func *parameters
             extent = extent > d->most ? d->most : extent < d->least ? d->least : extent;
             s->extents[i] = (extent + d->unit - 1) / d->unit * d->unit;
         }
-        allowed = all_hold(s, variant);
+        allowed = all_hold(s, variant, false);
         s->large = !fit(s, variant, parameters);
     }
     return allowed && !(last && s->large);

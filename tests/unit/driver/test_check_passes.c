@@ -119,8 +119,10 @@ static void scale_otherwise(tcc_func *f)
 
 static void forget_the_bias(tcc_func *f)
 {
-    tcc_op *op = find(f, TCC_OP_arith_add);
-    tcc_replace_uses(&op->results[0], op->operands[0]);
+    tcc_op *op = find(f, TCC_OP_arith_fma);
+    tcc_builder b = tcc_builder_before(op);
+    tcc_value *r = TCC_EMIT(&b, arith_mul, op->results[0].type, op->operands[0], op->operands[1]);
+    tcc_replace_uses(&op->results[0], r);
 }
 
 static void another_function(tcc_func *f)

@@ -34,8 +34,10 @@ tcc_presult tcc_p_multiply(tcc_protocol *p, tcc_pstate *s, const tcc_op *op, con
     unsigned of = args[0].kind != TCC_P_SYMBOL;
     const tcc_pvalue *n = &args[of], *by = &args[!of];
     int64_t m = p->symbol_data;
-    bool may = op->code == TCC_OP_arith_mul && m > 1 && n->kind == TCC_P_SYMBOL && n->delta == INT64_MAX &&
-               by->kind == TCC_P_KNOWN && by->v >= 0 && !by->wraps && by->delta % m == 0;
+    const tcc_op *def = op->n_operands == 2 ? op->operands[!of]->def : NULL;
+    bool constant = def && def->code == TCC_OP_arith_const; /* so many times the number are a number like it */
+    bool may = op->code == TCC_OP_arith_mul && !constant && m > 1 && n->kind == TCC_P_SYMBOL &&
+               n->delta == INT64_MAX && by->kind == TCC_P_KNOWN && by->v >= 0 && !by->wraps && by->delta % m == 0;
     const tcc_psymbol *symbol = may ? tcc_p_symbol_get(p, n->v) : NULL;
     *done = may && !symbol->varies && tcc_p_least(symbol) + n->offset >= 0;
     if (!*done)

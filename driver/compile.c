@@ -470,12 +470,16 @@ static tcc_status opt(job *j, const char *ir, size_t size, const char *passes, c
         return status;
     if (!tcc_ir_verify(j->ir, TCC_LEVEL_ALL, &j->diag))
         return TCC_ERR_INTERNAL;
-    if (j->o->verify_pipeline == TCC_ON || (makes_code(j) && j->o->verify_pipeline != TCC_OFF))
+    if (makes_code(j)) /* which refuses other levels: only this one can be proven */
+        status = generate(j, tcc_target_of(j->ir)->name, NULL, out, out_size);
+    if (!status && (j->o->verify_pipeline == TCC_ON || (makes_code(j) && j->o->verify_pipeline != TCC_OFF)))
         status = verify_pipeline(j);
-    if (status)
+    if (status && *out) {
+        free(*out);
+        *out = NULL;
+    }
+    if (status || *out)
         return status;
-    if (makes_code(j))
-        return generate(j, tcc_target_of(j->ir)->name, NULL, out, out_size);
     tcc_str text = {0};
     print_text(&text, j->ir);
     *out_size = text.len;

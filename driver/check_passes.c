@@ -343,7 +343,7 @@ tcc_status tcc_pass_check_after(tcc_pass_check *c, const tcc_ir *ir, const char 
 {
     tcc_status status = keep_stage(c, ir, pass);
     for (const tcc_func *f = ir->first; f && !status; f = f->next)
-        if (has_changed(c, f) && is_drawn(c))
+        if (!tcc_func_is_step(f) && has_changed(c, f) && is_drawn(c))
             status = check_form(c, f, pass);
     return status;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "ir/signature.h"
+#include "ir/reduction.h"
 #include "passes/contraction.h"
 #include "passes/passes.h"
 #include "support/map.h"
@@ -123,11 +124,15 @@ static known numbers_of(const tcc_trial *t, const tcc_op *op, const known *a)
     case TCC_OP_arith_neg:
     case TCC_OP_math_abs:
     case TCC_OP_math_relu: break;
-    case TCC_OP_tensor_sum: most *= count_terms(t, op); break;
+    case TCC_OP_tensor_reduce: most *= tcc_reduction_of(op) == TCC_REDUCTION_SUM ? count_terms(t, op) : 1; break;
     case TCC_OP_arith_add:
     case TCC_OP_arith_sub:
         unit = fmin(unit, a[1].unit);
         most += a[1].most;
+        break;
+    case TCC_OP_arith_fma:
+        unit = fmin(unit * a[1].unit, a[2].unit);
+        most = most * a[1].most + a[2].most;
         break;
     case TCC_OP_arith_mul:
         unit *= a[1].unit;
@@ -174,13 +179,15 @@ static tcc_exactness exactness_of(const tcc_trial *t, const tcc_op *op, tcc_exac
 {
     const tcc_type *type = op->n_results ? op->results[0].type : NULL;
     bool is_float = type && tcc_scalar_classify(type->elem) == TCC_CLASS_FLOAT;
-    if (op->code == TCC_OP_tensor_sum)
+    if (op->code == TCC_OP_tensor_reduce && tcc_reduction_of(op) == TCC_REDUCTION_SUM)
         return exactness_of_sum(t, op, a, result);
     if (worst > TCC_PRODUCT)
         return worst;
     if (is_function(op->code))
         return TCC_ROUNDED;
     switch (op->code) {
+    case TCC_OP_arith_fma: /* rounds once */
+        return worst == TCC_PRODUCT || !has_all(type->elem, result->unit, result->most) ? TCC_ROUNDED : TCC_EXACT;
     case TCC_OP_arith_mul:
         return is_float && !has_all(type->elem, result->unit, result->most) ? TCC_PRODUCT : TCC_EXACT;
     case TCC_OP_arith_add:

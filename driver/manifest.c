@@ -257,7 +257,7 @@ static void print_grid(tcc_str *out, tcc_attr grid)
 static void print_bytes(tcc_str *out, const tcc_type *t)
 {
     unsigned bits = tcc_scalar_bits(t->elem);
-    tcc_str_printf(out, "[\"mul\",[\"ceildiv\",[\"mul\",%u", bits);
+    tcc_str_printf(out, "[\"mul\",[\"ceildiv\",[\"mul\",%u%s", bits, t->rank ? "" : ",1");
     int64_t row = tcc_type_row_elems(t);
     for (unsigned d = 0; d < t->rank; d++) {
         bool rounds = row > 1 && d + 1 == t->rank;

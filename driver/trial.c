@@ -32,7 +32,7 @@ tcc_int_range tcc_trial_range(const tcc_func *kernel, const tcc_type *type)
     if (tcc_scalar_classify(type->elem) == TCC_CLASS_INT && tcc_scalar_bits(type->elem) <= 8)
         return tcc_scalar_range(type->elem);
     for (const tcc_op *op = kernel->body->first; op && type->rank; op = op->next)
-        if (op->code == TCC_OP_tensor_sum) {
+        if (op->code == TCC_OP_tensor_reduce) {
             tcc_scalar sum = op->results[0].type->elem;
             most = sum == TCC_bf16 ? 1 : sum == TCC_f16 ? 2 : most;
         }

@@ -12,6 +12,7 @@
 
 #include "frontend/names.h"
 #include "ir/ir.h"
+#include "ir/reduction.h"
 #include "support/manifest.h"
 
 typedef struct tcc_ast_name {
@@ -44,7 +45,7 @@ typedef enum tcc_ast_kind {
     TCC_AST_NUMBER,
     TCC_AST_NAME,  /* of a scalar */
     TCC_AST_READ,  /* name[indices] */
-    TCC_AST_SUM,   /* sum(indices) args[0] */
+    TCC_AST_REDUCE, /* sum(indices) args[0], max(indices) args[0] */
     TCC_AST_APPLY, /* function(args) */
     TCC_AST_BROKEN /* reported by the parser */
 } tcc_ast_kind;
@@ -67,6 +68,7 @@ typedef struct tcc_ast_expr {
     tcc_ast_name accumulator;     /* of a sum: the type that is written; text NULL: none is */
     tcc_scalar accumulator_elem;  /* semantic analysis chooses where none is written */
     const tcc_function *function; /* NULL: there is none of this name */
+    tcc_reduction reduction;
     struct tcc_ast_expr **args;
     size_t n_args;
     /* Semantic analysis. */
@@ -89,8 +91,6 @@ typedef struct tcc_ast_stmt {
     struct tcc_ast_param *output; /* that it writes; NULL for an intermediate */
     bool valid, used;
     bool live;       /* an output depends on it */
-    bool is_covered; /* a tensor that it is computed of has all its indices */
-    bool has_sum;    /* it is computed of one */
     uint64_t free;
     uint64_t summed; /* bits of its indices over which sums around it run */
     struct tcc_ast_stmt *of;    /* the definition that this is, with other indices */
@@ -170,7 +170,6 @@ typedef struct tcc_ast_kernel {
     tcc_names dims; /* in order of appearance; what: the first tcc_ast_dim */
     tcc_ast_index indices[TCC_MAX_INDICES];
     size_t n_indices;
-    const tcc_ast_expr *matrix_sum; /* the first product of matrices that outputs depend on; NULL: there is none */
     TCC_VEC(tcc_ast_schedule *) schedules;
     const tcc_ast_schedule *schedule; /* in force */
 } tcc_ast_kernel;

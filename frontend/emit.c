@@ -111,19 +111,28 @@ static tcc_value *emit_read(tcc_builder *b, const tcc_ast_expr *e)
     return emit_cast(b, v, elem_of(e));
 }
 
-static tcc_value *emit_sum(tcc_builder *b, const tcc_ast_expr *e)
+static bool is_among(const tcc_ast_indices *indices, const char *name)
+{
+    bool is = false;
+    for (size_t i = 0; i < indices->len; i++)
+        is |= indices->data[i].text == name;
+    return is;
+}
+
+static tcc_value *emit_reduction(tcc_builder *b, const tcc_ast_expr *e)
 {
     tcc_ir *ir = b->func->ir;
     const tcc_type *term = e->args[0]->value->type;
     tcc_dim dims[TCC_MAX_INDICES];
     unsigned rank = 0;
     for (unsigned d = 0; d < term->rank; d++)
-        if (term->dims[d].name != e->indices.data[0].text)
+        if (!is_among(&e->indices, term->dims[d].name))
             dims[rank++] = term->dims[d];
     const tcc_type *type = tcc_type_get(ir, TCC_KIND_field, e->accumulator_elem, rank, dims);
-    tcc_value *v = TCC_EMIT(b, tensor_sum, type, .a = e->args[0]->value);
+    tcc_value *v = TCC_EMIT(b, tensor_reduce, type, .a = e->args[0]->value);
     set_indices(ir, v->def, "over", &e->indices);
-    if (!tcc_sema_is_product(e->args[0]))
+    tcc_attr_set_str(ir, &v->def->attrs, "kind", tcc_reduction_words[e->reduction]);
+    if (e->reduction == TCC_REDUCTION_SUM && !tcc_sema_is_product(e->args[0]))
         tcc_attr_set_int(ir, &v->def->attrs, "ordered", 1);
     return emit_cast(b, v, elem_of(e));
 }
@@ -181,7 +190,7 @@ static tcc_value *emit_expr(tcc_builder *b, const tcc_ast_expr *e)
         if (e->type == TCC_AST_INT)
             return tcc_build_i32(b, (int64_t)e->number);
         return tcc_build_float(b, tcc_type_scalar(b->func->ir, elem_of(e)), e->number);
-    case TCC_AST_SUM: return emit_sum(b, e);
+    case TCC_AST_REDUCE: return emit_reduction(b, e);
     case TCC_AST_APPLY: return emit_apply(b, e);
     default: return emit_read(b, e);
     }

@@ -155,7 +155,7 @@ static tcc_ast_expr *parse_sum(tcc_parser *p)
     tcc_ast_expr *term = parse_nested(p, MULTIPLICATIVE);
     if (!term)
         return NULL;
-    tcc_ast_expr *e = new_expr(p, supported ? TCC_AST_SUM : TCC_AST_BROKEN, name, 1, &term);
+    tcc_ast_expr *e = new_expr(p, supported ? TCC_AST_REDUCE : TCC_AST_BROKEN, name, 1, &term);
     if (e) {
         e->indices = indices;
         e->accumulator = type;
@@ -166,7 +166,33 @@ static tcc_ast_expr *parse_sum(tcc_parser *p)
 
 static bool starts_operand(tcc_tile_token_kind kind)
 {
-    return kind == TCC_TOK_NAME || kind == TCC_TOK_NUMBER || kind == TCC_TOK_LPAREN;
+    return kind == TCC_TOK_NAME || kind == TCC_TOK_NUMBER || kind == TCC_TOK_LPAREN || kind == TCC_TOK_SUM;
+}
+
+/* Whether `max(…)` is followed by what it reduces: a call is not, and one of two arguments may stand before a minus. */
+static bool is_reduction(const tcc_parser *p, const tcc_function *function, const tcc_ast_exprs *args)
+{
+    bool is = function && (function->code == TCC_OP_arith_max || function->code == TCC_OP_arith_min) && args->len;
+    for (size_t i = 0; is && i < args->len; i++)
+        is = args->data[i]->kind == TCC_AST_NAME;
+    return is && (starts_operand(p->tok.kind) || (p->tok.kind == TCC_TOK_MINUS && args->len == 1));
+}
+
+/* The term of max(indices) or min(indices), whose indices have been parsed as names. */
+static tcc_ast_expr *parse_extremum(tcc_parser *p, tcc_ast_name name, const tcc_function *function,
+                                    const tcc_ast_exprs *names)
+{
+    tcc_ast_indices indices = {0};
+    for (size_t i = 0; i < names->len; i++)
+        TCC_PUSH(p->arena, &indices, (tcc_ast_index_use){names->data[i]->name.text, names->data[i]->name.loc, NULL});
+    p->stmt->exprs.len -= names->len;
+    tcc_ast_expr *term = parse_nested(p, MULTIPLICATIVE);
+    tcc_ast_expr *e = term ? new_expr(p, TCC_AST_REDUCE, name, 1, &term) : NULL;
+    if (e) {
+        e->indices = indices;
+        e->reduction = function->code == TCC_OP_arith_max ? TCC_REDUCTION_MAX : TCC_REDUCTION_MIN;
+    }
+    return e;
 }
 
 /* ( arguments ), after a name. `max(j) term` is a reduction. */
@@ -184,17 +210,8 @@ static tcc_ast_expr *parse_call(tcc_parser *p, tcc_ast_name name)
     if (!tcc_parse_expect(p, TCC_TOK_RPAREN))
         return NULL;
     const tcc_function *function = find_function(name.text);
-    bool extremum =
-        function && (function->code == TCC_OP_arith_max || function->code == TCC_OP_arith_min);
-    if (extremum && args.len == 1 && args.data[0]->kind == TCC_AST_NAME &&
-        starts_operand(p->tok.kind)) {
-        tcc_error(p->diag, TCC_ERR_UNSUPPORTED, name.loc, "not supported yet: '%s' over an index",
-                  name.text);
-        args.data[0]->kind = TCC_AST_BROKEN;
-        tcc_ast_expr *term = parse_nested(p, MULTIPLICATIVE);
-        return term ? new_expr(p, TCC_AST_BROKEN, name, 1, &term) : NULL;
-    }
-    return new_apply(p, name, function, args.len, args.data);
+    return is_reduction(p, function, &args) ? parse_extremum(p, name, function, &args)
+                                            : new_apply(p, name, function, args.len, args.data);
 }
 
 static tcc_ast_expr *parse_operand(tcc_parser *p)

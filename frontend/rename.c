@@ -83,11 +83,13 @@ static bool find_renaming(renaming *r, const tcc_ast_stmt *again)
         *place_of(r, stmt->indices.data[i].index) = again->indices.data[i];
     for (size_t i = 0; i < stmt->exprs.len; i++) {
         const tcc_ast_expr *e = stmt->exprs.data[i];
-        if (e->kind != TCC_AST_SUM)
+        if (e->kind != TCC_AST_REDUCE)
             continue;
-        const tcc_ast_index_use *over = &e->indices.data[0];
-        if (again->free & over->index->bit && !place_of(r, over->index)->index && !add_index(r, over))
-            return false;
+        for (size_t k = 0; k < e->indices.len; k++) {
+            const tcc_ast_index_use *over = &e->indices.data[k];
+            if (again->free & over->index->bit && !place_of(r, over->index)->index && !add_index(r, over))
+                return false;
+        }
     }
     return true;
 }

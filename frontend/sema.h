@@ -60,23 +60,14 @@ tcc_scalar tcc_sema_elem_of(tcc_ast_type type);
 bool tcc_sema_resolve(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e, tcc_ast_type type);
 /* Gives a function or operator its type, by those of its operands. */
 bool tcc_sema_apply_type(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e);
-/* Why a tensor of this element is not an operand of a sum's products, NULL when it can be. */
-const char *tcc_sema_why_no_operand(tcc_scalar elem);
-/* Whether what is summed is a product: then the sum is a contraction. */
+/* Whether an expression is written as a product: a sum of it is not added in order. */
 bool tcc_sema_is_product(const tcc_ast_expr *e);
-/* Whether it is one of matrices, each of which has an index that the other lacks: all sums of the kernel must then be
- * computed in one loop. */
-bool tcc_sema_multiplies_matrices(const tcc_ast_expr *e);
 /* What an expression that reads an intermediate stands for: the definition, resolved recursively; for others the
  * expression itself. Its indices are those of the definition. */
 const tcc_ast_expr *tcc_sema_meaning(const tcc_ast_expr *e);
-/* Whether an expression is a sum or an intermediate that has one. */
-bool tcc_sema_has_sum(const tcc_ast_expr *e);
-/* Whether it reads a tensor, or an intermediate that does, with all of these indices. */
-bool tcc_sema_is_covered(const tcc_ast_expr *e, uint64_t indices);
-/* Checks what a sum's operands are, decides what those that are computed are rounded to, and what it is added
- * in. */
-bool tcc_sema_sum_type(tcc_sema *s, tcc_ast_expr *sum);
+/* Decides what a reduction is accumulated in and, if it is a sum of products that both have what is summed, what
+ * operands that are computed are rounded to. */
+bool tcc_sema_reduction_type(tcc_sema *s, tcc_ast_expr *e, bool is_contraction);
 /* Checks the element of a parameter or output. */
 void tcc_sema_param_type(tcc_sema *s, const tcc_ast_param *param);
 /* Checks that a statement's value can be stored in its output. */
@@ -92,8 +83,6 @@ bool tcc_sema_has_room_for_exprs(tcc_sema *s, tcc_loc loc);
  * when all statements have been checked. */
 tcc_ast_stmt *tcc_sema_renamed(tcc_sema *s, tcc_ast_stmt *stmt, tcc_ast_name at, const tcc_ast_indices *indices);
 void tcc_sema_write_again(tcc_sema *s);
-/* Checks that one loop can compute a statement's sum and the kernel's first product of matrices. */
-void tcc_sema_further_sum(tcc_sema *s, const tcc_ast_expr *sum, const tcc_ast_stmt *stmt);
 /* Makes each index of an access to `param` range over its dimension, as it does wherever else it
  * is used. After a conflict nothing is concluded from the access. */
 bool tcc_sema_bind(tcc_sema *s, const tcc_ast_param *param, tcc_loc access,

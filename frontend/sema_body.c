@@ -36,8 +36,9 @@ static bool is_summed(const tcc_ast_stmt *stmt, size_t i, const char *index)
 {
     for (size_t s = i; s < stmt->exprs.len; s++) {
         const tcc_ast_expr *sum = stmt->exprs.data[s];
-        if (sum->kind == TCC_AST_SUM && sum->first <= i && sum->indices.data[0].text == index)
-            return true;
+        for (size_t k = 0; sum->kind == TCC_AST_REDUCE && sum->first <= i && k < sum->indices.len; k++)
+            if (sum->indices.data[k].text == index)
+                return true;
     }
     return false;
 }
@@ -54,6 +55,20 @@ static tcc_loc find_use(const tcc_ast_stmt *stmt, const char *index)
     return stmt->name.loc;
 }
 
+/* Says where an index is only a reduction's own. */
+static void note_reduced(tcc_sema *s, const tcc_ast_stmt *stmt, const char *index)
+{
+    for (size_t i = 0; i < stmt->exprs.len; i++) {
+        const tcc_ast_expr *e = stmt->exprs.data[i];
+        for (size_t k = 0; e->kind == TCC_AST_REDUCE && k < e->indices.len; k++)
+            if (e->indices.data[k].text == index) {
+                tcc_note(s->diag, e->indices.data[k].loc, "'%s' is an index of its own in this %s", index,
+                         e->reduction == TCC_REDUCTION_SUM ? "sum" : "reduction");
+                return;
+            }
+    }
+}
+
 /* The indices on the left are exactly those that vary on the right. */
 static bool check_free(tcc_sema *s, const tcc_ast_stmt *stmt)
 {
@@ -65,21 +80,15 @@ static bool check_free(tcc_sema *s, const tcc_ast_stmt *stmt)
                       "index '%s' is neither summed nor an index of '%s'", index->name,
                       stmt->name.text);
     }
-    for (size_t i = 0; i < stmt->indices.len; i++)
-        if (~on_right & stmt->indices.data[i].index->bit)
-            tcc_error(s->diag, TCC_ERR_TYPE, stmt->indices.data[i].loc,
-                      "index '%s' of '%s' does not occur on the right-hand side",
-                      stmt->indices.data[i].text, stmt->name.text);
-    return on_right == stmt->free;
-}
-
-/* Computes what sums need to know about a definition used in them. */
-static void find_properties(tcc_ast_stmt *stmt)
-{
-    for (size_t i = 0; i < stmt->exprs.len; i++) {
-        stmt->has_sum |= tcc_sema_has_sum(stmt->exprs.data[i]);
-        stmt->is_covered |= tcc_sema_is_covered(stmt->exprs.data[i], stmt->free);
+    for (size_t i = 0; i < stmt->indices.len; i++) {
+        const tcc_ast_index_use *use = &stmt->indices.data[i];
+        if (!(~on_right & use->index->bit))
+            continue;
+        tcc_error(s->diag, TCC_ERR_TYPE, use->loc, "index '%s' of '%s' does not occur on the right-hand side", use->text,
+                  stmt->name.text);
+        note_reduced(s, stmt, use->text);
     }
+    return on_right == stmt->free;
 }
 
 static void check_stmt(tcc_sema *s, tcc_ast_stmt *stmt)
@@ -95,8 +104,6 @@ static void check_stmt(tcc_sema *s, tcc_ast_stmt *stmt)
     stmt->valid = defines && valid && root && root->type && root->type != TCC_AST_BOOL &&
                   check_free(s, stmt) && tcc_sema_result_type(s, stmt) &&
                   (!stmt->output || tcc_sema_bind(s, stmt->output, stmt->name.loc, &stmt->indices));
-    if (stmt->valid)
-        find_properties(stmt);
     if (stmt->output)
         stmt->output->written = stmt;
     else if (defines && !tcc_sema_lookup(s, stmt->name.text))
@@ -111,7 +118,7 @@ static uint64_t sums_around(const tcc_ast_stmt *stmt, size_t at)
     uint64_t summed = stmt->summed;
     for (size_t i = at; i < stmt->exprs.len; i++) {
         const tcc_ast_expr *sum = stmt->exprs.data[i];
-        for (size_t k = 0; sum->kind == TCC_AST_SUM && sum->first <= at && k < sum->indices.len; k++)
+        for (size_t k = 0; sum->kind == TCC_AST_REDUCE && sum->first <= at && k < sum->indices.len; k++)
             summed |= sum->indices.data[k].index->bit;
     }
     return summed;
@@ -145,38 +152,6 @@ static void check_inout(tcc_sema *s, const tcc_ast_param *param)
             ok = !stmt->live || check_inout_in(s, param, stmt);
 }
 
-/* The index space of a kernel: the free indices of its products of matrices or, where it has none, of its first
- * output. Every output covers it. */
-static uint64_t index_space(const tcc_ast_kernel *kernel, const char **whose)
-{
-    if (kernel->matrix_sum) {
-        *whose = "the product of matrices";
-        return kernel->matrix_sum->free;
-    }
-    *whose = "the first output";
-    for (size_t i = 0; i < kernel->stmts.len; i++)
-        if (kernel->stmts.data[i]->output)
-            return kernel->stmts.data[i]->free;
-    return 0;
-}
-
-static void check_index_space(tcc_sema *s, const tcc_ast_stmt *stmt)
-{
-    const char *whose;
-    uint64_t space = index_space(s->kernel, &whose);
-    for (size_t i = 0; i < s->kernel->n_indices; i++) {
-        const tcc_ast_index *index = &s->kernel->indices[i];
-        if (!((space ^ stmt->free) & index->bit))
-            continue;
-        tcc_error(s->diag, TCC_ERR_UNSUPPORTED, stmt->name.loc,
-                  space & index->bit
-                      ? "not supported yet: an output without index '%s' of %s"
-                      : "not supported yet: an output with index '%s', which %s lacks",
-                  index->name, whose);
-        return;
-    }
-}
-
 /* Marks what outputs depend on, and over what it is summed: what is read only with other indices is not. */
 static void find_live(tcc_ast_kernel *kernel)
 {
@@ -191,30 +166,6 @@ static void find_live(tcc_ast_kernel *kernel)
                 read->summed |= sums_around(stmt, e) & read->free;
             }
         }
-}
-
-/* Notes the first sum of a product of matrices that outputs depend on, or checks the others beside it. */
-static void visit_sums(tcc_sema *s, bool check)
-{
-    tcc_ast_kernel *kernel = s->kernel;
-    for (size_t i = 0; i < kernel->stmts.len; i++)
-        for (const tcc_ast_stmt *stmt = kernel->stmts.data[i]; stmt; stmt = stmt->again)
-            for (size_t e = 0; stmt->live && e < stmt->exprs.len; e++) {
-                const tcc_ast_expr *expr = stmt->exprs.data[e];
-                if (expr->kind != TCC_AST_SUM)
-                    continue;
-                if (check)
-                    tcc_sema_further_sum(s, expr, stmt);
-                else if (!kernel->matrix_sum && tcc_sema_multiplies_matrices(expr->args[0]))
-                    kernel->matrix_sum = expr;
-            }
-}
-
-static void check_sums(tcc_sema *s)
-{
-    visit_sums(s, false);
-    if (s->kernel->matrix_sum)
-        visit_sums(s, true);
 }
 
 static void check_results(tcc_sema *s)
@@ -236,8 +187,6 @@ static void check_results(tcc_sema *s)
         const tcc_ast_stmt *stmt = kernel->stmts.data[i];
         if (!stmt->output && !stmt->used)
             tcc_error(s->diag, TCC_ERR_TYPE, stmt->name.loc, "'%s' is never used", stmt->name.text);
-        else if (stmt->output)
-            check_index_space(s, stmt);
     }
 }
 
@@ -250,7 +199,6 @@ void tcc_sema_body(tcc_sema *s)
         return;
     tcc_sema_write_again(s);
     find_live(s->kernel);
-    check_sums(s);
     if (s->diag->n_errors == n_errors)
         check_results(s);
 }

@@ -240,21 +240,7 @@ static bool check_name(tcc_sema *s, tcc_ast_expr *e)
     return true;
 }
 
-/* ---- sums ------------------------------------------------------------------------------ */
-
-bool tcc_sema_is_product(const tcc_ast_expr *e)
-{
-    return e->kind == TCC_AST_APPLY && e->function->code == TCC_OP_arith_mul;
-}
-
-bool tcc_sema_multiplies_matrices(const tcc_ast_expr *term)
-{
-    const tcc_ast_expr *product = tcc_sema_meaning(term);
-    if (!tcc_sema_is_product(product))
-        return false;
-    uint64_t a = product->args[0]->free, b = product->args[1]->free;
-    return a & ~b && b & ~a;
-}
+/* ---- reductions -------------------------------------------------------------------------- */
 
 static const tcc_ast_stmt *definition_of(const tcc_ast_stmt *stmt)
 {
@@ -270,145 +256,44 @@ const tcc_ast_expr *tcc_sema_meaning(const tcc_ast_expr *e)
     return e;
 }
 
-bool tcc_sema_has_sum(const tcc_ast_expr *e)
+bool tcc_sema_is_product(const tcc_ast_expr *e)
 {
-    return e->kind == TCC_AST_SUM || (e->stmt && definition_of(e->stmt)->has_sum);
+    return e->kind == TCC_AST_APPLY && e->function->code == TCC_OP_arith_mul;
 }
 
-bool tcc_sema_is_covered(const tcc_ast_expr *e, uint64_t indices)
-{
-    return e->free == indices && (e->param || (e->stmt && definition_of(e->stmt)->is_covered));
-}
-
-/* What keeps an expression from being an operand that is computed while it is multiplied, or NULL. */
-static const char *why_not_computed(const tcc_ast_expr *e, const tcc_ast_stmt *stmt)
-{
-    bool covered = false;
-    const tcc_ast_expr *part;
-    size_t i = e->first;
-    do {
-        part = stmt->exprs.data[i++];
-        if (tcc_sema_has_sum(part))
-            return "a sum in a sum";
-        covered |= tcc_sema_is_covered(part, e->free);
-    } while (part != e);
-    if (!covered)
-        return "an operand of a sum in which no tensor has all its indices; move operands that do not depend "
-               "on the summed index in front of 'sum'";
-    return e->type == TCC_AST_INT ? "an operand of a sum that is computed in i32; convert it, as in 'f16(…)'"
-                                  : NULL;
-}
-
-/* What keeps e from being an operand of a contraction over the summed index, or NULL. */
-static const char *why_not_operand(const tcc_sema *s, const tcc_ast_expr *e, const tcc_ast_stmt *stmt,
-                                   uint64_t over)
-{
-    if (!(e->free & over))
-        return "an operand that does not depend on the summed index; move it in front of 'sum'";
-    const tcc_ast_expr *meaning = tcc_sema_meaning(e);
-    if (meaning->kind != TCC_AST_READ)
-        return why_not_computed(e, stmt);
-    return s->kernel->valid ? tcc_sema_why_no_operand(meaning->param->elem)
-                            : NULL; /* the type may be wrong already */
-}
-
-static bool check_contraction(tcc_sema *s, const tcc_ast_expr *sum, const tcc_ast_stmt *stmt,
-                              uint64_t over)
+/* Whether a sum is of products of two operands that both have what is summed. */
+static bool is_contraction(const tcc_ast_expr *sum, uint64_t over)
 {
     const tcc_ast_expr *term = sum->args[0];
-    for (size_t i = 0; i < 2; i++) {
-        const char *why = why_not_operand(s, term->args[i], stmt, over);
-        if (why) {
-            tcc_sema_unsupported(s, term->args[i]->name.loc, why);
-            return false;
-        }
+    return sum->reduction == TCC_REDUCTION_SUM && tcc_sema_is_product(term) && (term->args[0]->free & over) == over &&
+           (term->args[1]->free & over) == over;
+}
+
+/* Each index is one of the term's. An index of the same name around the reduction is another one. */
+static bool check_over(tcc_sema *s, const tcc_ast_expr *e)
+{
+    bool sums = e->reduction == TCC_REDUCTION_SUM;
+    for (size_t i = 0; i < e->indices.len; i++) {
+        const tcc_ast_index_use *use = &e->indices.data[i];
+        if (e->args[0]->free & use->index->bit)
+            continue;
+        tcc_error(s->diag, TCC_ERR_TYPE, use->loc, "index '%s' is %s and does not occur in the %s", use->text,
+                  sums ? "summed" : "reduced", sums ? "sum" : "term");
+        return false;
     }
     return true;
 }
 
-/* For a sum of anything else: terms that are added one after the other are computed where they are
- * added. */
-static bool check_terms(tcc_sema *s, tcc_ast_expr *sum, const tcc_ast_stmt *stmt)
-{
-    const tcc_ast_expr *term = sum->args[0], *part;
-    size_t i = term->first;
-    do {
-        part = stmt->exprs.data[i++];
-        if (tcc_sema_has_sum(part)) {
-            tcc_sema_unsupported(s, part->name.loc, "a sum in a sum");
-            return false;
-        }
-    } while (part != term);
-    if (tcc_sema_multiplies_matrices(term)) {
-        tcc_sema_unsupported(s, term->name.loc,
-                             "a sum of an intermediate that is a product of matrices; write the product in the sum");
-        return false;
-    }
-    if (term->type == TCC_AST_BOOL) {
-        tcc_error(s->diag, TCC_ERR_TYPE, term->name.loc,
-                  "a comparison can only be the condition of 'where'");
-        return false;
-    }
-    tcc_scalar elem = tcc_sema_elem_of(term->type);
-    if (!sum->accumulator.text)
-        sum->accumulator_elem = elem;
-    if (sum->accumulator_elem == elem)
-        return true;
-    tcc_sema_unsupported(s, sum->accumulator.loc,
-                         tcc_arena_printf(s->arena, "a sum in %s of anything but products",
-                                          tcc_scalar_name(sum->accumulator_elem)));
-    return false;
-}
-
-void tcc_sema_further_sum(tcc_sema *s, const tcc_ast_expr *e, const tcc_ast_stmt *stmt)
-{
-    const tcc_ast_expr *first = s->kernel->matrix_sum;
-    const char *why = NULL;
-    const tcc_ast_dim *extent = e->indices.data[0].index->extent;
-    const tcc_ast_dim *extent_of_first = first->indices.data[0].index->extent;
-    if (!tcc_sema_is_product(e->args[0]))
-        why = "a sum of anything else beside a product of matrices";
-    else if (e->free != first->free)
-        why = "sums with different free indices beside a product of matrices";
-    else if (extent && extent_of_first && !dims_agree(extent, extent_of_first))
-        why = "sums over different dimensions beside a product of matrices";
-    if (!why)
-        return;
-    tcc_sema_unsupported(s, e->name.loc, why);
-    tcc_note(s->diag, first->name.loc, "the first product of matrices is here");
-    if (stmt->of)
-        tcc_note(s->diag, stmt->name.loc, "'%s' is read with other indices here", stmt->name.text);
-}
-
-static bool check_sum(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt)
+static bool check_reduction(tcc_sema *s, tcc_ast_expr *e)
 {
     uint64_t over;
-    if (e->args[0]->type == TCC_AST_ERROR || !tcc_sema_indices(s, &e->indices, "in a sum", &over))
+    if (e->args[0]->type == TCC_AST_ERROR ||
+        !tcc_sema_indices(s, &e->indices, e->reduction == TCC_REDUCTION_SUM ? "in a sum" : "in a reduction", &over) ||
+        !check_over(s, e))
         return false;
-    for (size_t i = 0; i < e->indices.len; i++) {
-        const tcc_ast_index_use *use = &e->indices.data[i];
-        if (stmt->free & use->index->bit) {
-            tcc_error(s->diag, TCC_ERR_TYPE, use->loc,
-                      "index '%s' is summed and also on the left-hand side", use->text);
-            for (size_t j = 0; j < stmt->indices.len; j++)
-                if (stmt->indices.data[j].text == use->text)
-                    tcc_note(s->diag, stmt->indices.data[j].loc, "'%s' is free here", use->text);
-            return false;
-        }
-        if (!(e->args[0]->free & use->index->bit)) {
-            tcc_error(s->diag, TCC_ERR_TYPE, use->loc,
-                      "index '%s' is summed and does not occur in the sum", use->text);
-            return false;
-        }
-    }
-    if (e->indices.len > 1) {
-        tcc_sema_unsupported(s, e->indices.data[1].loc, "a sum over several indices");
-        return false;
-    }
     e->free = e->args[0]->free & ~over;
     e->type = e->args[0]->type;
-    return tcc_sema_is_product(e->args[0]) ? check_contraction(s, e, stmt, over) && tcc_sema_sum_type(s, e)
-                                           : check_terms(s, e, stmt);
+    return tcc_sema_reduction_type(s, e, is_contraction(e, over));
 }
 
 /* ---- expressions ----------------------------------------------------------------------- */
@@ -467,7 +352,7 @@ void tcc_sema_expr(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt)
         break;
     case TCC_AST_NAME:
     case TCC_AST_READ: valid = check_name(s, e); break;
-    case TCC_AST_SUM: valid = check_sum(s, e, stmt); break;
+    case TCC_AST_REDUCE: valid = check_reduction(s, e); break;
     case TCC_AST_APPLY: valid = check_apply(s, e, stmt); break;
     case TCC_AST_BROKEN: break;
     }

@@ -184,11 +184,6 @@ static int family_of(tcc_scalar elem)
     return 0;
 }
 
-const char *tcc_sema_why_no_operand(tcc_scalar elem)
-{
-    return family_of(elem) ? NULL : "i32 tensors in a sum: they must be i8, u8, i4 or u4";
-}
-
 /* The type in which an operand is multiplied directly: a tensor's element type, or the type of a
  * conversion. False if it is computed in f32 or f64. */
 static bool find_elem(const tcc_ast_expr *e, tcc_scalar *elem)
@@ -196,64 +191,58 @@ static bool find_elem(const tcc_ast_expr *e, tcc_scalar *elem)
     e = tcc_sema_meaning(e);
     bool rounds = e->kind == TCC_AST_APPLY && e->function->code == TCC_OP_arith_cast &&
                   e->function->to != tcc_sema_elem_of(tcc_sema_type_of(e->function->to));
-    if (e->kind == TCC_AST_APPLY && !rounds)
+    if (e->kind != TCC_AST_READ && !rounds)
         return false;
     *elem = e->kind == TCC_AST_APPLY ? e->function->to : e->param->elem;
     return true;
 }
 
-/* An operand that is computed in f32 is rounded to what the other one is of. */
-static bool find_elems(tcc_sema *s, const tcc_ast_expr *term, tcc_scalar elems[2])
+/* The element types of a product that matrix instructions can multiply, where they are of one family; an operand that
+ * is computed in f32 is then rounded to what the other one is of. */
+static bool find_elems(const tcc_ast_expr *term, tcc_scalar elems[2])
 {
     bool found[2];
     for (int i = 0; i < 2; i++)
         found[i] = find_elem(term->args[i], &elems[i]);
-    if (!found[0] && !found[1]) {
-        tcc_error(s->diag, TCC_ERR_TYPE, term->name.loc,
-                  "neither operand of a sum has a type to which both could be rounded: convert one, as in 'f16(…)'");
-        return false;
-    }
     for (int i = 0; i < 2; i++) {
-        tcc_ast_expr *e = term->args[i];
         if (found[i])
             continue;
         elems[i] = elems[1 - i];
-        if (elems[i] != TCC_f16 && elems[i] != TCC_bf16 && elems[i] != TCC_tf32) {
-            tcc_sema_unsupported(s, e->name.loc,
-                                 tcc_arena_printf(s->arena, "an operand of a sum that is rounded to %s",
-                                                  tcc_scalar_name(elems[i])));
+        if (!found[1 - i] || (elems[i] != TCC_f16 && elems[i] != TCC_bf16 && elems[i] != TCC_tf32))
             return false;
-        }
-        e->rounded = true;
-        e->rounded_to = elems[i];
     }
-    return true;
+    for (int i = 0; i < 2; i++) {
+        term->args[i]->rounded = !found[i];
+        term->args[i]->rounded_to = elems[i];
+    }
+    return family_of(elems[0]) && family_of(elems[0]) == family_of(elems[1]);
 }
 
-bool tcc_sema_sum_type(tcc_sema *s, tcc_ast_expr *sum)
+bool tcc_sema_reduction_type(tcc_sema *s, tcc_ast_expr *e, bool is_contraction)
 {
-    const tcc_ast_expr *term = sum->args[0];
-    tcc_scalar elems[2];
-    if (!find_elems(s, term, elems))
-        return false;
-    tcc_scalar a = elems[0], b = elems[1];
-    if (family_of(a) != family_of(b)) {
-        tcc_sema_unsupported(s, term->name.loc,
-                             tcc_arena_printf(s->arena, "a product of %s and %s",
-                                              tcc_scalar_name(a), tcc_scalar_name(b)));
+    const tcc_ast_expr *term = e->args[0];
+    if (term->type == TCC_AST_BOOL) {
+        tcc_error(s->diag, TCC_ERR_TYPE, term->name.loc, "a comparison can only be the condition of 'where'");
         return false;
     }
-    tcc_scalar usual = tcc_sema_elem_of(term->type);
-    if (!sum->accumulator.text)
-        sum->accumulator_elem = usual;
-    tcc_scalar elem = sum->accumulator_elem;
-    bool valid = elem == usual || (usual == TCC_f32 && (elem == TCC_f16 || elem == TCC_bf16));
-    if (!valid && s->kernel->valid) /* else the type may be wrong already */
-        tcc_error(s->diag, TCC_ERR_TYPE, sum->accumulator.loc,
-                  "products of %s and %s are accumulated in %s, not in %s", tcc_scalar_name(a),
-                  tcc_scalar_name(b), usual == TCC_f32 ? "f32, f16 or bf16" : tcc_scalar_name(usual),
+    tcc_scalar elems[2], usual = tcc_sema_elem_of(term->type);
+    is_contraction = is_contraction && find_elems(term, elems);
+    if (!e->accumulator.text)
+        e->accumulator_elem = usual;
+    tcc_scalar elem = e->accumulator_elem;
+    if (elem == usual || !s->kernel->valid) /* else the type may be wrong already */
+        return elem == usual;
+    if (!is_contraction)
+        tcc_sema_unsupported(s, e->accumulator.loc, tcc_arena_printf(s->arena, "a sum in %s of anything but products",
+                                                                     tcc_scalar_name(elem)));
+    else if (usual != TCC_f32 || (elem != TCC_f16 && elem != TCC_bf16))
+        tcc_error(s->diag, TCC_ERR_TYPE, e->accumulator.loc,
+                  "products of %s and %s are accumulated in %s, not in %s", tcc_scalar_name(elems[0]),
+                  tcc_scalar_name(elems[1]), usual == TCC_f32 ? "f32, f16 or bf16" : tcc_scalar_name(usual),
                   tcc_scalar_name(elem));
-    return valid;
+    else
+        return true;
+    return false;
 }
 
 /* ---- parameters and results ---------------------------------------------------------------- */

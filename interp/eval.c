@@ -65,7 +65,7 @@ TCC_ELEMENTWISE_OPS(HOOK)
         return TCC_NEXT;                                                                           \
     }
 NOTHING(tensor_read) /* field.c runs these */
-NOTHING(tensor_sum)
+NOTHING(tensor_reduce)
 NOTHING(tensor_write)
 NOTHING(async_pin)
 NOTHING(nvvm_griddepcontrol_launch)

@@ -47,14 +47,11 @@ static bool may_run(tcc_fields *fs, const tcc_op *op)
     return false;
 }
 
-/* r[i] += term[i] */
-static void add_terms(tcc_cell *r, const tcc_row *term, size_t n, bool ints)
+/* Combines r[i] with term[i]. */
+static void add_terms(tcc_reduction kind, tcc_cell *r, const tcc_row *term, size_t n, bool ints)
 {
     for (size_t i = 0; i < n; i++)
-        if (ints)
-            r[i].i = (int64_t)((uint64_t)r[i].i + (uint64_t)term->cells[i * term->step].i);
-        else
-            r[i].f += term->cells[i * term->step].f;
+        r[i] = tcc_reduction_combine(kind, r[i], term->cells[i * term->step], ints);
 }
 
 /* Gives sums the type that they have: integers wrap, and the machine rounds. */
@@ -82,6 +79,21 @@ static size_t sums_of_term(const tcc_row_plan *p, const tcc_row_step *s, size_t 
     return 1;
 }
 
+/* The intervals of n extremes of terms so far. */
+static void combine_intervals(const tcc_row_step *s, const tcc_row *term, size_t n, bool ints)
+{
+    for (size_t i = 0; i < n; i++) {
+        tcc_cell low = term->low[i * term->step], high = term->high[i * term->step];
+        tcc_cell least = {.f = s->lows[i]}, most = {.f = s->highs[i]};
+        if (ints) {
+            low.f = (double)low.i;
+            high.f = (double)high.i;
+        }
+        s->lows[i] = tcc_reduction_combine(s->kind, least, low, false).f;
+        s->highs[i] = tcc_reduction_combine(s->kind, most, high, false).f;
+    }
+}
+
 /* Adds the intervals of terms, and the most that each may be, to n sums from `first` on. */
 static void add_intervals(const tcc_row_step *s, const tcc_row *term, size_t first, size_t n, bool ints)
 {
@@ -92,6 +104,15 @@ static void add_intervals(const tcc_row_step *s, const tcc_row *term, size_t fir
         s->lows[i] += ints || !exact ? 0 : low.f;
         s->highs[i] += ints || !exact ? 0 : high.f;
         s->magnitudes[i] += !exact ? (double)INFINITY : ints ? 0 : fmax(fabs(low.f), fabs(high.f));
+    }
+}
+
+static void finish_extremes(const tcc_row_step *s, size_t n, bool ints)
+{
+    const tcc_row *r = s->result;
+    for (size_t i = 0; i < n; i++) {
+        r->low[i] = ints ? (tcc_cell){.i = (int64_t)s->lows[i]} : (tcc_cell){.f = s->lows[i]};
+        r->high[i] = ints ? (tcc_cell){.i = (int64_t)s->highs[i]} : (tcc_cell){.f = s->highs[i]};
     }
 }
 
@@ -225,12 +246,12 @@ static void run_sum(tcc_fields *fs, const tcc_row_plan *p, const tcc_row_step *s
     tcc_cell *r = s->result->cells;
     tcc_scalar elem = s->op->results[0].type->elem;
     bool empty = false, ints = tcc_scalar_classify(elem) != TCC_CLASS_FLOAT;
+    tcc_cell start = tcc_reduction_start(s->kind, elem);
     for (size_t i = 0; i < n; i++)
-        r[i] = tcc_decode(0, elem);
-    if (fs->intervals) {
-        memset(s->lows, 0, n * sizeof *s->lows);
-        memset(s->highs, 0, n * sizeof *s->highs);
-        memset(s->magnitudes, 0, n * sizeof *s->magnitudes);
+        r[i] = start;
+    for (size_t i = 0; fs->intervals && i < n; i++) {
+        s->lows[i] = s->highs[i] = ints ? (double)start.i : start.f;
+        s->magnitudes[i] = 0;
     }
     for (size_t i = 0; i < s->n_over; i++) {
         empty |= s->over[i]->extent == 0;
@@ -249,20 +270,24 @@ static void run_sum(tcc_fields *fs, const tcc_row_plan *p, const tcc_row_step *s
         if (fs->intervals && !ints)
             run_magnitudes(fs, p, s, n);
     } else if (!empty) {
-        const tcc_row *term = tcc_map_get(&s->body->rows, TCC_VIEW(tensor_sum, s->op)->a);
+        const tcc_row *term = tcc_map_get(&s->body->rows, TCC_VIEW(tensor_reduce, s->op)->a);
         do {
             size_t first, of = sums_of_term(p, s, n, &first);
             if (of && !run_plan(fs, s->body))
                 break;
-            add_terms(r + first, term, of, ints);
-            if (fs->intervals)
+            add_terms(s->kind, r + first, term, of, ints);
+            if (fs->intervals && s->kind != TCC_REDUCTION_SUM)
+                combine_intervals(s, term, n, ints);
+            else if (fs->intervals)
                 add_intervals(s, term, first, of, ints);
         } while (next_value(s->over, s->n_over));
     }
     for (size_t i = 0; i < s->n_over; i++)
         s->over[i]->at = s->outer[i];
     finish_sums(fs, r, n, elem);
-    if (fs->intervals)
+    if (fs->intervals && s->kind != TCC_REDUCTION_SUM)
+        finish_extremes(s, n, ints);
+    else if (fs->intervals)
         finish_intervals(fs, s, n, elem);
 }
 
@@ -282,7 +307,7 @@ static void run_step(tcc_fields *fs, const tcc_row_plan *p, const tcc_row_step *
     const tcc_op *op = s->op;
     if (op->code == TCC_OP_tensor_read || op->code == TCC_OP_tile_grid) {
         run_read(p, s);
-    } else if (op->code == TCC_OP_tensor_sum) {
+    } else if (op->code == TCC_OP_tensor_reduce) {
         run_sum(fs, p, s);
     } else if (op->code != TCC_OP_tensor_dim) {
         tcc_elements e = {.op = op, .r = s->result->cells, .n = row_length(p, s->result)};

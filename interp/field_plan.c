@@ -50,7 +50,7 @@ tcc_status tcc_collect_indices(tcc_fields *fs)
         tcc_attr map = tcc_attr_list(&op->attrs, "map"), parts = tcc_attr_list(&op->attrs, "parts");
         for (size_t d = 0; accessed(op) && d < map.list.n && !status; d++)
             status = collect_index(fs, op, map.list.items[d].s, param_of(fs, accessed(op))->extents[d]);
-        if (op->code == TCC_OP_tensor_sum && parts.list.n == 3 && !status)
+        if (op->code == TCC_OP_tensor_reduce && parts.list.n == 3 && !status)
             status = collect_index(fs, op, parts.list.items[0].s, parts.list.items[1].i);
     }
     return status;
@@ -225,9 +225,9 @@ static tcc_status plan_computed(tcc_fields *fs, tcc_row_step *s, const tcc_index
 /* With intervals at least one operand must be exact. */
 static tcc_status plan_product(tcc_fields *fs, const tcc_row_plan *outer, tcc_row_step *s)
 {
-    const tcc_op *mul = TCC_VIEW(tensor_sum, s->op)->a->def;
+    const tcc_op *mul = TCC_VIEW(tensor_reduce, s->op)->a->def;
     bool part_a_row = s->part && s->part == outer->row;
-    if (!mul || mul->code != TCC_OP_arith_mul || !s->n_over || part_a_row ||
+    if (s->kind != TCC_REDUCTION_SUM || !mul || mul->code != TCC_OP_arith_mul || !s->n_over || part_a_row ||
         tcc_scalar_bits(mul->results[0].type->elem) < 32) /* which would round products, or wrap */
         return TCC_OK;
     const tcc_index *along = s->result->step ? outer->row : NULL;
@@ -264,6 +264,7 @@ static tcc_status plan_sum(tcc_fields *fs, tcc_row_plan *outer, tcc_row_step *s)
 {
     tcc_arena *scratch = fs->run->scratch;
     tcc_attr over = tcc_attr_list(&s->op->attrs, "over");
+    s->kind = tcc_reduction_of(s->op);
     s->n_over = over.list.n;
     s->over = TCC_NEW_ARRAY(scratch, tcc_index *, s->n_over);
     tcc_attr parts = tcc_attr_list(&s->op->attrs, "parts");
@@ -292,7 +293,7 @@ static tcc_status plan_sum(tcc_fields *fs, tcc_row_plan *outer, tcc_row_step *s)
     if (fs->depth == MAX_NESTED_SUMS)
         return TCC_FAIL(fs->run, TCC_ERR_UNSUPPORTED, s->op, "more than %d sums within another", MAX_NESTED_SUMS);
     fs->depth++;
-    status = tcc_plan_row(fs, s->body, TCC_VIEW(tensor_sum, s->op)->a);
+    status = tcc_plan_row(fs, s->body, TCC_VIEW(tensor_reduce, s->op)->a);
     fs->depth--;
     return status;
 }
@@ -311,7 +312,7 @@ static size_t mark_needed(tcc_fields *fs, tcc_map *needed, const tcc_value *goal
             continue;
         *mark = needed;
         n += op->n_results;
-        for (unsigned i = 0; op->code != TCC_OP_tensor_sum && i < op->n_operands; i++)
+        for (unsigned i = 0; op->code != TCC_OP_tensor_reduce && i < op->n_operands; i++)
             if (op->operands[i]->def)
                 TCC_PUSH(fs->run->scratch, &work, op->operands[i]->def);
     }
@@ -369,7 +370,7 @@ tcc_status tcc_plan_row(tcc_fields *fs, tcc_row_plan *p, const tcc_value *goal)
         } else if (op->code == TCC_OP_tile_grid) {
             for (unsigned r = 0; r < op->n_results && !status; r++)
                 status = plan_grid(fs, &s[r], op, &op->results[r]);
-        } else if (op->code == TCC_OP_tensor_sum) {
+        } else if (op->code == TCC_OP_tensor_reduce) {
             status = plan_sum(fs, p, s);
         } else if (op->code == TCC_OP_tensor_dim) {
             status = plan_dim(fs, s, op);

@@ -8,6 +8,7 @@
 #define TCC_INTERP_FIELD_PLAN_H
 
 #include "interp/field.h"
+#include "ir/reduction.h"
 #include "support/map.h"
 
 /* A field in the current row of the output: numbers `step` apart, 0 if it is one number. */
@@ -37,8 +38,9 @@ typedef struct tcc_row_step {
     tcc_row *operands[3];
     tcc_row *result;
     tcc_access access;  /* of tensor.read */
-    tcc_row_plan *body; /* of tensor.sum */
-    tcc_index **over;   /* what it sums over */
+    tcc_row_plan *body; /* of tensor.reduce */
+    tcc_reduction kind;
+    tcc_index **over; /* what it reduces */
     size_t n_over;
     int64_t *outer;        /* and where these indices were before it */
     const tcc_index *part; /* the part that is computed; NULL: it has no parts */

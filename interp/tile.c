@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "ir/reduction.h"
+
 /* ---- windows --------------------------------------------------------------------------- */
 
 tcc_window tcc_window_of(tcc_thread *t, const tcc_inst *in, unsigned tensor, unsigned first,
@@ -239,22 +241,10 @@ tcc_outcome tcc_eval_tile_rotate(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
-/* r and a in one, as arith.add, min and max. */
-static tcc_cell combine(const char *kind, tcc_cell r, tcc_cell a, bool ints)
-{
-    bool min = !strcmp(kind, "min");
-    if (!strcmp(kind, "sum"))
-        return ints ? (tcc_cell){.i = (int64_t)((uint64_t)r.i + (uint64_t)a.i)}
-                    : (tcc_cell){.f = r.f + a.f};
-    if (ints)
-        return (min ? a.i < r.i : a.i > r.i) ? a : r;
-    return (tcc_cell){.f = min ? fmin(r.f, a.f) : fmax(r.f, a.f)};
-}
-
 tcc_outcome tcc_eval_tile_reduce(tcc_thread *t, const tcc_inst *in)
 {
     const tcc_type *type = in->op->operands[0]->type;
-    const char *kind = tcc_attr_str(&in->op->attrs, "kind", "");
+    tcc_reduction kind = tcc_reduction_of(in->op);
     bool rows = tcc_attr_int(&in->op->attrs, "dim", 0) == 0; /* are reduced to one */
     bool ints = tcc_scalar_classify(type->elem) != TCC_CLASS_FLOAT;
     int64_t n = type->dims[!rows].size, others = type->dims[rows].size;
@@ -266,7 +256,7 @@ tcc_outcome tcc_eval_tile_reduce(tcc_thread *t, const tcc_inst *in)
     for (int64_t i = 0; i < others; i++, r++) {
         *r = a[i * next];
         for (int64_t j = 1; j < n; j++)
-            *r = combine(kind, *r, a[i * next + j * step], ints);
+            *r = tcc_reduction_combine(kind, *r, a[i * next + j * step], ints);
         if (ints)
             r->i = tcc_int_wrap(type->elem, r->i);
         else if (t->x->run->machine)

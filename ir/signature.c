@@ -37,47 +37,87 @@ bool tcc_func_is_step(const tcc_func *f)
     return tcc_attr_find(&f->attrs, "step") != NULL;
 }
 
-size_t tcc_func_step_count(const tcc_func *variant)
+enum { MAX_STEPS = 512, MAX_NESTED = 8 };
+
+/* The steps of a variant and of its steps, in order. */
+typedef struct steps {
+    size_t n;
+    const char *names[MAX_STEPS];
+    const tcc_func *funcs[MAX_STEPS]; /* NULL: the module has none of the name */
+} steps;
+
+static void collect_steps(steps *s, const tcc_func *f, unsigned depth);
+
+static void collect_named(steps *s, const tcc_func *f, const char *attr, unsigned depth)
 {
-    return tcc_attr_list(&variant->attrs, "before").list.n + 1 + tcc_attr_list(&variant->attrs, "after").list.n;
+    tcc_attr names = tcc_attr_list(&f->attrs, attr);
+    for (size_t i = 0; i < names.list.n && s->n < MAX_STEPS; i++) {
+        const char *name = names.list.items[i].kind == TCC_ATTR_STR ? names.list.items[i].s : NULL;
+        const tcc_func *step = name ? tcc_func_find(f->ir, name) : NULL;
+        if (step && step != f && depth < MAX_NESTED) {
+            collect_steps(s, step, depth + 1);
+        } else {
+            s->names[s->n] = name;
+            s->funcs[s->n++] = step;
+        }
+    }
 }
 
-/* NULL if there is no name. */
-static const char *step_name(const tcc_func *variant, size_t i)
+static void collect_steps(steps *s, const tcc_func *f, unsigned depth)
 {
-    tcc_attr before = tcc_attr_list(&variant->attrs, "before"), after = tcc_attr_list(&variant->attrs, "after");
-    if (i == before.list.n)
-        return variant->name;
-    tcc_attr name = i < before.list.n ? before.list.items[i] : after.list.items[i - before.list.n - 1];
-    return name.kind == TCC_ATTR_STR ? name.s : NULL;
+    collect_named(s, f, "before", depth);
+    if (s->n < MAX_STEPS) {
+        s->names[s->n] = f->name;
+        s->funcs[s->n++] = f; /* also where a trial has taken it out of its module */
+    }
+    collect_named(s, f, "after", depth);
+}
+
+static steps steps_of(const tcc_func *f)
+{
+    steps s;
+    s.n = 0;
+    collect_steps(&s, f, 0);
+    return s;
+}
+
+size_t tcc_func_step_count(const tcc_func *variant)
+{
+    return steps_of(variant).n;
 }
 
 const tcc_func *tcc_func_step_at(const tcc_func *variant, size_t i)
 {
-    const char *name = step_name(variant, i);
-    if (name == variant->name) /* found also where a trial has taken it out of its module */
-        return variant;
-    return name ? tcc_func_find(variant->ir, name) : NULL;
+    return steps_of(variant).funcs[i];
 }
 
 void tcc_func_neighbours(const tcc_func *f, bool *before, bool *after)
 {
     *before = *after = false;
-    for (const tcc_func *v = f->ir->first; v; v = v->next)
-        for (size_t i = 0, n = tcc_func_step_count(v); n > 1 && i < n; i++) {
-            const char *name = step_name(v, i);
-            bool is_f = name && !strcmp(name, f->name);
+    for (const tcc_func *v = f->ir->first; v; v = v->next) {
+        const steps s = steps_of(v);
+        for (size_t i = 0; s.n > 1 && i < s.n; i++) {
+            bool is_f = s.names[i] && !strcmp(s.names[i], f->name);
             *before |= is_f && i;
-            *after |= is_f && i + 1 < n;
+            *after |= is_f && i + 1 < s.n;
         }
+    }
+}
+
+static bool runs(const tcc_func *variant, const tcc_func *step)
+{
+    const steps s = steps_of(variant);
+    bool runs = false;
+    for (size_t i = 0; variant != step && i < s.n; i++)
+        runs |= s.funcs[i] == step;
+    return runs;
 }
 
 const tcc_func *tcc_func_main(const tcc_func *f)
 {
     for (const tcc_func *v = tcc_func_is_step(f) ? f->ir->first : NULL; v; v = v->next)
-        for (size_t i = 0; i < tcc_func_step_count(v); i++)
-            if (v != f && tcc_func_step_at(v, i) == f)
-                return v;
+        if (!tcc_func_is_step(v) && runs(v, f))
+            return v;
     return f;
 }
 
@@ -174,13 +214,30 @@ static const char *free_name(const tcc_func *f, const char *name)
     return tcc_ir_name(f->ir, free);
 }
 
-tcc_value *tcc_func_add_workspace(tcc_func *f, const tcc_type *type, const char *name)
+static tcc_value *add_workspace(tcc_func *f, const tcc_type *type, const char *name)
 {
-    tcc_value *added = tcc_block_add_arg(f->body, type, free_name(f, name));
+    tcc_value *added = tcc_block_add_arg(f->body, type, name);
     append(f, "roles", text_of(workspace));
     if (tcc_attr_find(&f->attrs, "args"))
         append(f, "args", record_of(f->ir, added));
     return added;
+}
+
+/* Of a step the variants that run it, which hand on what it shares with others, get the tensor, too. */
+tcc_value *tcc_func_add_workspace(tcc_func *f, const tcc_type *type, const char *name)
+{
+    const char *free = free_name(f, name), *last = NULL;
+    while (tcc_func_is_step(f) && free != last) {
+        last = free;
+        for (const tcc_func *v = f->ir->first; v; v = v->next)
+            if (!tcc_func_is_step(v) && runs(v, f))
+                free = free_name(v, free);
+        free = free_name(f, free);
+    }
+    for (tcc_func *v = tcc_func_is_step(f) ? f->ir->first : NULL; v; v = v->next)
+        if (!tcc_func_is_step(v) && runs(v, f))
+            add_workspace(v, type, free);
+    return add_workspace(f, type, free);
 }
 
 tcc_value *tcc_func_add_workspace_pointer(tcc_func *f, const tcc_type *type, const char *name)

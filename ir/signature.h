@@ -8,8 +8,9 @@
  * not code: passes leave it alone, and nothing is generated for it.
  *
  * A variant of a kernel is one function, or takes several steps: its attributes `before` and `after` name
- * functions that are to run before and after it, which have the attribute `step` and are not variants. Variants may
- * share steps. What one hands on to the next is in workspace tensors: parameters behind the caller's, of the
+ * functions that are to run before and after it, which have the attribute `step` and are not variants; steps may have
+ * steps of their own. Variants may share steps. What one hands on to the next is in workspace tensors: parameters
+ * behind the caller's, of the
  * role `workspace`, all of which the variant itself has, and each step those that it uses.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */

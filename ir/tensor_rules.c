@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "ir/counting.h"
+#include "ir/reduction.h"
 #include "ir/rules.h"
 #include "ir/signature.h"
 
@@ -144,9 +145,11 @@ static const char *check_parts(verifier *v, const tcc_op *op, size_t n_over)
         ok = parts[i].kind == TCC_ATTR_INT && parts[i].i >= 1 && parts[i].i <= INT32_MAX;
     if (!ok)
         ERROR(v, op, "attribute 'parts' needs an index and two numbers, 1 or more");
+    else if (tcc_reduction_of(op) != TCC_REDUCTION_SUM)
+        ERROR(v, op, "only sums have parts");
     else if (n_over != 1)
         ERROR(v, op, "sums over %zu indices, expected one to divide into parts", n_over);
-    if (!ok || n_over != 1)
+    if (!ok || n_over != 1 || tcc_reduction_of(op) != TCC_REDUCTION_SUM)
         return NULL;
     const tcc_type *a = op->operands[0]->type, *r = op->results[0].type;
     if (has_index(a, parts[0].s) || !has_index(r, parts[0].s))
@@ -154,7 +157,7 @@ static const char *check_parts(verifier *v, const tcc_op *op, size_t n_over)
     return parts[0].s;
 }
 
-static void check_sum(verifier *v, const tcc_op *op)
+static void check_reduce(verifier *v, const tcc_op *op)
 {
     const tcc_type *a = op->operands[0]->type, *r = op->results[0].type;
     size_t n = tcc_attr_list(&op->attrs, "over").list.n;
@@ -169,7 +172,7 @@ static void check_sum(verifier *v, const tcc_op *op)
             ERROR(v, op, "over names %s, expected each an index of a, %s, once", over[i].s, TEXT(a));
     for (unsigned i = 0; i < a->rank; i++)
         if (has_index(r, a->dims[i].name) == tcc_list_has(over, n, a->dims[i].name))
-            ERROR(v, op, "a is %s and r is %s: index %s is either summed or kept", TEXT(a), TEXT(r),
+            ERROR(v, op, "a is %s and r is %s: index %s is either reduced or kept", TEXT(a), TEXT(r),
                   a->dims[i].name);
     bool ok = true;
     for (unsigned i = 0; i < r->rank; i++)
@@ -266,7 +269,7 @@ tcc_op_rule *const tcc_tensor_rules[TCC_OP_COUNT] = {
     [TCC_OP_arith_const] = check_const,
     [TCC_OP_tensor_dim] = check_dim,
     [TCC_OP_tensor_read] = check_read,
-    [TCC_OP_tensor_sum] = check_sum,
+    [TCC_OP_tensor_reduce] = check_reduce,
     [TCC_OP_tensor_write] = check_write,
     [TCC_OP_scf_for] = check_for,
     [TCC_OP_scf_if] = check_if,

@@ -295,10 +295,10 @@ static int64_t widest(const tcc_contraction *c)
     return (bits + 7) / 8;
 }
 
-/* The variant that is named as its kernel; NULL when there is none. */
+/* The variant that is named as its kernel, or as the step of one that it is; NULL when there is none. */
 static const tcc_func *first_variant(const tcc_func *f)
 {
-    const tcc_func *first = tcc_func_find(f->ir, tcc_func_kernel(f));
+    const tcc_func *first = tcc_func_find(f->ir, tcc_attr_str(&f->attrs, "part", tcc_func_kernel(f)));
     return first && tcc_func_is_variant(first) ? first : NULL;
 }
 
@@ -419,7 +419,7 @@ tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     }
     if (naive)
         return tcc_choose_schedule(ctx, f, changed);
-    if (!generic && (f == first || tcc_attr_find(&f->attrs, "before")))
+    if (!generic && !tcc_func_is_step(f) && (f == first || tcc_attr_find(&f->attrs, "before")))
         tcc_tile_menu_offer(&ch);
     if (ch.epilogue) {
         tcc_pressure p = tcc_pressure_of(ch.epilogue, &ch.s, ch.target, aligned);

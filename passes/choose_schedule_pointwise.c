@@ -89,7 +89,7 @@ static tcc_status read_tile(tcc_choice *ch, const tcc_pointwise *p, int64_t *m, 
 static bool has_sums(const tcc_func *f)
 {
     const tcc_op *op = f->body->first;
-    while (op && op->code != TCC_OP_tensor_sum)
+    while (op && op->code != TCC_OP_tensor_reduce)
         op = op->next;
     return op;
 }

@@ -22,6 +22,7 @@
 
 #include "ir/assume.h"
 #include "ir/schedule_key.h"
+#include "ir/signature.h"
 #include "passes/choose_target.h"
 #include "passes/contraction.h"
 #include "passes/families.h"
@@ -394,7 +395,7 @@ static bool is_pitch_of_output(const tcc_func *f, const tcc_pointwise *p, const 
 static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_pointwise *p)
 {
     bool all = true, written = true, differ = false;
-    tcc_attr_set_str(ctx->ir, &f->attrs, "kernel", f->name);
+    tcc_attr_set_str(ctx->ir, &f->attrs, "kernel", tcc_func_kernel(f));
     choose_merged(f);
     if (p->vector == 1) { /* nothing is wider than an element */
         make_generic(f);
@@ -463,7 +464,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return choose_pointwise(ctx, f, &p);
     const tcc_copying *how = passes->copying;
     bool same = how->direct == how->first;
-    tcc_attr_set_str(ctx->ir, &f->attrs, "kernel", f->name);
+    tcc_attr_set_str(ctx->ir, &f->attrs, "kernel", tcc_func_kernel(f));
     choose_merged(f);
     const tcc_op *culprit;
     const char *why_not_first = why_not_all(&c, how->first, &culprit);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/fragment.h"
+#include "ir/reduction.h"
 #include "ir/schedule_key.h"
 #include "ir/target.h"
 
@@ -81,7 +82,7 @@ static tcc_op *covering_read(const tcc_value *v, tcc_arena *arena)
 }
 
 /* The value of v behind casts that keep every number. */
-static bool find_operand(tcc_value *v, tcc_arena *arena, operand *out)
+static tcc_value *narrow_value(tcc_value *v)
 {
     while (v->def && v->def->code == TCC_OP_arith_cast) {
         tcc_value *a = TCC_VIEW(arith_cast, v->def)->a;
@@ -89,8 +90,7 @@ static bool find_operand(tcc_value *v, tcc_arena *arena, operand *out)
             break;
         v = a;
     }
-    *out = (operand){covering_read(v, arena), v};
-    return out->read;
+    return v;
 }
 
 static bool is_computed(const operand *f)
@@ -141,20 +141,57 @@ static tcc_sum_parts parts_of(const tcc_op *sum)
     return parts.list.n == 3 ? (tcc_sum_parts){p[0].s, p[1].i, p[2].i} : (tcc_sum_parts){NULL, 1, 1};
 }
 
+static tcc_instr instr_for(const tcc_target *target, const sum_operands *p)
+{
+    return tcc_target_instr_for(target, TCC_INSTR_COUNT, p->a.value->type->elem, p->b.value->type->elem,
+                                p->sum->results[0].type->elem);
+}
+
+/* By what the function's target, or its plain one, multiplies; TCC_INSTR_COUNT: neither does. */
+static tcc_instr instr_of(const sum_operands *p)
+{
+    const tcc_target *target = tcc_target_of(p->sum->block->func->ir);
+    tcc_instr instr = instr_for(target, p);
+    return instr == TCC_INSTR_COUNT && target->plain ? instr_for(tcc_target_find(target->plain), p) : instr;
+}
+
+static bool lacks_index(const tcc_type *a, const tcc_type *b)
+{
+    bool lacks = false;
+    for (unsigned d = 0; d < b->rank; d++)
+        lacks |= !tcc_field_has_index(a, b->dims[d].name);
+    return lacks;
+}
+
+/* A sum over one index, which both operands of a product have, one with an index that the other lacks, of elements that the function's target multiplies: *p
+ * but for the operands' reads. */
+static bool find_product(tcc_op *reduce, sum_operands *out)
+{
+    const tcc_op *product = TCC_VIEW(tensor_reduce, reduce)->a->def;
+    tcc_attr over = tcc_attr_list(&reduce->attrs, "over");
+    if (!product || product->code != TCC_OP_arith_mul || over.list.n != 1 || !reduce->results[0].type->rank ||
+        tcc_reduction_of(reduce) != TCC_REDUCTION_SUM || tcc_attr_find(&reduce->attrs, "ordered"))
+        return false;
+    *out = (sum_operands){.sum = reduce,
+                          .k = over.list.items[0].s,
+                          .parts = parts_of(reduce),
+                          .products = product->results[0].type->elem};
+    out->a.value = narrow_value(TCC_VIEW(arith_mul, product)->a);
+    out->b.value = narrow_value(TCC_VIEW(arith_mul, product)->b);
+    return tcc_field_has_index(out->a.value->type, out->k) && tcc_field_has_index(out->b.value->type, out->k) &&
+           (lacks_index(out->a.value->type, out->b.value->type) || lacks_index(out->b.value->type, out->a.value->type)) &&
+           (instr_of(out) != TCC_INSTR_COUNT ||
+            tcc_attr_find(&reduce->block->func->attrs, "instr")); /* asked for, and refused if need be */
+}
+
 static bool find_sum_operands(tcc_op *sum, sum_operands *out)
 {
-    const tcc_op *product = TCC_VIEW(tensor_sum, sum)->a->def;
-    tcc_attr over = tcc_attr_list(&sum->attrs, "over");
-    if (!product || product->code != TCC_OP_arith_mul || over.list.n != 1 || tcc_attr_find(&sum->attrs, "ordered"))
-        return false;
-    *out = (sum_operands){.sum = sum,
-                          .k = over.list.items[0].s,
-                          .parts = parts_of(sum),
-                          .products = product->results[0].type->elem};
     tcc_arena *arena = sum->block->func->ir->arena;
-    return find_operand(TCC_VIEW(arith_mul, product)->a, arena, &out->a) &&
-           find_operand(TCC_VIEW(arith_mul, product)->b, arena, &out->b) &&
-           tcc_map_position(out->a.read, out->k) >= 0 && tcc_map_position(out->b.read, out->k) >= 0;
+    if (!find_product(sum, out))
+        return false;
+    out->a.read = covering_read(out->a.value, arena);
+    out->b.read = covering_read(out->b.value, arena);
+    return out->a.read && out->b.read;
 }
 
 /* Whether one loop over k, in tiles of the same axes, computes both sums. */
@@ -325,6 +362,48 @@ static bool add_axes(tcc_contraction *c, tcc_attr order, const sum_operands *p, 
     return true;
 }
 
+bool tcc_contraction_is(const tcc_op *reduce)
+{
+    sum_operands p;
+    return !tcc_contraction_is_naive(reduce->block->func) && find_sum_operands((tcc_op *)reduce, &p);
+}
+
+tcc_value *tcc_contraction_uncovered(const tcc_op *reduce)
+{
+    sum_operands p;
+    if (tcc_contraction_is_naive(reduce->block->func) || !find_product((tcc_op *)reduce, &p) ||
+        find_sum_operands((tcc_op *)reduce, &p))
+        return NULL;
+    tcc_value *v = p.a.read ? p.b.value : p.a.value;
+    return v->type->rank < TCC_VIEW(tensor_reduce, reduce)->a->type->rank ? v : NULL;
+}
+
+/* Whether the function's target, or its plain one, has one kind of instructions for both. */
+static bool multiplied_alike(const sum_operands *p, const sum_operands *q)
+{
+    const tcc_target *own = tcc_target_of(p->sum->block->func->ir);
+    const tcc_target *const targets[] = {own, own->plain ? tcc_target_find(own->plain) : own};
+    bool alike = false;
+    for (int i = 0; i < 2; i++)
+        alike |= instr_for(targets[i], p) != TCC_INSTR_COUNT && instr_for(targets[i], p) == instr_for(targets[i], q);
+    return alike;
+}
+
+bool tcc_contraction_goes_with(const tcc_op *reduce, const tcc_op *other)
+{
+    sum_operands p, q;
+    return find_sum_operands((tcc_op *)reduce, &p) && find_sum_operands((tcc_op *)other, &q) && same_space(&p, &q) &&
+           multiplied_alike(&p, &q) && (p.products == TCC_f64) == (q.products == TCC_f64);
+}
+
+tcc_dim tcc_index_extent(const tcc_func *f, const char *index)
+{
+    for (const tcc_op *op = f->body->first; op; op = op->next)
+        if (tcc_accessed_tensor(op) && tcc_map_position(op, index) >= 0)
+            return tcc_accessed_tensor(op)->type->dims[tcc_map_position(op, index)];
+    return (tcc_dim){NULL, 0};
+}
+
 bool tcc_contraction_is_naive(const tcc_func *f)
 {
     return tcc_schedule_key_of(f, TCC_KEY_instr, TCC_INSTR_COUNT) == TCC_INSTR_NAIVE;
@@ -342,7 +421,7 @@ bool tcc_contraction_described(const tcc_func *f, tcc_contraction *out)
     *out = (tcc_contraction){0};
     for (tcc_op *op = f->body->first; op; op = op->next) {
         sum_operands found;
-        if (op->code != TCC_OP_tensor_sum)
+        if (op->code != TCC_OP_tensor_reduce)
             continue;
         if (!find_sum_operands(op, &found) || (p.len && !same_space(&p.data[0], &found)))
             return false;

@@ -54,6 +54,18 @@ typedef struct tcc_contraction {
 /* Finds the sums of a function; false when there is none, or when they or the outputs are not of this form: then sums
  * are computed one term after the other (passes/pointwise.h). */
 bool tcc_contraction_find(const tcc_func *f, tcc_contraction *out);
+/* Whether a reduction is a sum of products that instructions multiply: over one index, which both operands have; of
+ * element types that the target multiplies together; with operands that are computed elementwise of tensors, one of
+ * which has all the operand's indices. The kernel computes it so unless its schedule says otherwise. */
+bool tcc_contraction_is(const tcc_op *reduce);
+/* An operand that keeps one from being such a sum, because no tensor has all its indices; NULL: there is none, or it has
+ * all that the products have, and each element would be multiplied once. */
+tcc_value *tcc_contraction_uncovered(const tcc_op *reduce);
+/* Whether one loop computes two such sums. */
+bool tcc_contraction_goes_with(const tcc_op *reduce, const tcc_op *other);
+/* The dimension along which an index of a function runs. */
+tcc_dim tcc_index_extent(const tcc_func *f, const char *index);
+
 /* Whether the schedule needs sums of products computed as others are: one term after the other, an element a thread.
  * Then tcc_contraction_find finds none, and tcc_contraction_described what is computed all the same. */
 bool tcc_contraction_is_naive(const tcc_func *f);

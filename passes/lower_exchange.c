@@ -5,6 +5,7 @@
  * to be apart.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/reduction.h"
 #include "passes/lowering.h"
 
 enum { MOST_BYTES = 16 }; /* that an access has */
@@ -192,7 +193,7 @@ void tcc_low_combine(tcc_lowering *l, tcc_op *op)
             int64_t further = w * (dim ? s.bytes : s.pitch);
             tcc_value *x = l->vendor->load_shared(l, all, offset_of(&s, &r.spread, i) + further, one);
             x = tcc_low_extract(l, x, 0);
-            parts[i] = w ? tcc_low_bin(l, tcc_low_reduction(op), parts[i], x) : x;
+            parts[i] = w ? tcc_low_bin(l, tcc_reduction_op(tcc_reduction_of(op)), parts[i], x) : x;
         }
     tcc_low_set_registers(l, &op->results[0], &r, parts);
 }

@@ -8,6 +8,7 @@
 
 #include "ir/machine.h"
 #include "ir/moves.h"
+#include "ir/reduction.h"
 #include "passes/lowering.h"
 
 /* ---- what a thread holds --------------------------------------------------------------------- */
@@ -295,15 +296,6 @@ void tcc_low_broadcast(tcc_lowering *l, tcc_op *op)
     }
 }
 
-/* The op that combines two elements. */
-tcc_opcode tcc_low_reduction(const tcc_op *reduce)
-{
-    const char *kind = tcc_attr_str(&reduce->attrs, "kind", "");
-    return !strcmp(kind, "sum")   ? TCC_OP_arith_add
-           : !strcmp(kind, "min") ? TCC_OP_arith_min
-                                  : TCC_OP_arith_max;
-}
-
 static const tcc_type *wide_of(tcc_lowering *l, tcc_scalar elem)
 {
     return tcc_scalar_classify(elem) == TCC_CLASS_FLOAT ? l->f32 : l->i32;
@@ -333,7 +325,7 @@ tcc_value **tcc_low_reduce_in_warp(tcc_lowering *l, const tcc_op *op, tcc_held *
 {
     const tcc_value *tile = op->operands[0];
     int dim = (int)tcc_attr_int(&op->attrs, "dim", 0);
-    tcc_opcode code = tcc_low_reduction(op);
+    tcc_opcode code = tcc_reduction_op(tcc_reduction_of(op));
     if (!find_held(l, op, a, r))
         return NULL;
     if (!tcc_layout_same_threads(&a->spread, &r->spread, !dim)) {

@@ -213,7 +213,6 @@ void tcc_low_reduce(tcc_lowering *l, tcc_op *op);
  * NULL, refused, when the result is in other threads. */
 tcc_value **tcc_low_reduce_in_warp(tcc_lowering *l, const tcc_op *op, tcc_held *a, tcc_held *r);
 /* The op that combines two elements of a reduction. */
-tcc_opcode tcc_low_reduction(const tcc_op *reduce);
 /* Whether the thread is the first of those that hold the same: which lanes do, which warps. */
 tcc_value *tcc_low_holds_first(tcc_lowering *l, const tcc_spread *lanes, const tcc_spread *warps);
 void tcc_low_index(tcc_lowering *l, tcc_op *op);

@@ -11,13 +11,13 @@
 
 static bool is_sum_of_no_variant(const tcc_func *f, const tcc_op *op)
 {
-    return op->code == TCC_OP_tensor_sum && !tcc_func_is_variant(f);
+    return op->code == TCC_OP_tensor_reduce && !tcc_func_is_variant(f);
 }
 
 /* One that choose-schedule has written says so in all keys, also where it fits no instruction. */
 static bool is_sum_without_schedule(const tcc_func *f, const tcc_op *op)
 {
-    if (op->code != TCC_OP_tensor_sum ||
+    if (op->code != TCC_OP_tensor_reduce ||
         (tcc_attr_find(&f->attrs, "tile") && tcc_attr_find(&f->attrs, "group")))
         return false;
     const tcc_schedule s = tcc_schedule_of(f);
@@ -27,7 +27,7 @@ static bool is_sum_without_schedule(const tcc_func *f, const tcc_op *op)
 static bool is_sum_in_use(const tcc_func *f, const tcc_op *op)
 {
     (void)f;
-    return op->code == TCC_OP_tensor_sum && op->results[0].n_uses;
+    return op->code == TCC_OP_tensor_reduce && op->results[0].n_uses;
 }
 
 static bool is_field(const tcc_op *op)

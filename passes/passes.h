@@ -13,7 +13,9 @@
     PASS(canonicalize)                                                                             \
     PASS(cse)                                                                                      \
     PASS(dce)                                                                                      \
+    PASS(partition)                                                                                \
     PASS(choose_variants)                                                                          \
+    PASS(join_steps)                                                                               \
     PASS(pad_operands)                                                                             \
     PASS(merge_indices)                                                                            \
     PASS(choose_schedule)                                                                          \

@@ -11,8 +11,8 @@
 
 /* Decide, place, rewrite: choose-* only set attributes, which a schedule or a test may set too. */
 #define TO_SCHEDULE                                                                                \
-    "canonicalize,cse,dce,"                                                                        \
-    "choose-variants,pad-operands,merge-indices,choose-schedule" /* which entries, how each is computed */
+    "canonicalize,cse,dce,partition,"                                      /* in how many steps */ \
+    "choose-variants,join-steps,pad-operands,merge-indices,choose-schedule" /* which entries, how each is computed */
 #define TO_TILE                                                                                    \
     TO_SCHEDULE ",split-sums,"                                                                     \
     "tile-contraction,dce,tile-pointwise,fuse-epilogue,dce,"                                       \

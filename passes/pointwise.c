@@ -8,13 +8,14 @@
 
 enum { ACCESS_BITS = 128 };
 
+static const char NO_INDEX[] = "(one)"; /* along which an output without dimensions has its element */
+
 /* ---- the index space ---------------------------------------------------------------------- */
 
-static bool is_sum_of_terms(const tcc_op *sum, tcc_arena *arena)
+static bool is_of_terms(const tcc_op *reduce, tcc_arena *arena)
 {
     tcc_map ops = TCC_MAP(arena);
-    return tcc_attr_list(&sum->attrs, "over").list.n == 1 &&
-           tcc_find_elementwise(TCC_VIEW(tensor_sum, sum)->a, arena, &ops);
+    return tcc_find_elementwise(TCC_VIEW(tensor_reduce, reduce)->a, arena, &ops);
 }
 
 static bool has_name(tcc_attr map, const char *name)
@@ -39,7 +40,7 @@ static const tcc_op *find_output(const tcc_func *f)
 {
     const tcc_op *first = NULL;
     for (const tcc_op *op = f->body->first; op; op = op->next) {
-        if (op->code == TCC_OP_tile_grid || (op->code == TCC_OP_tensor_sum && !is_sum_of_terms(op, f->ir->arena)))
+        if (op->code == TCC_OP_tile_grid || (op->code == TCC_OP_tensor_reduce && !is_of_terms(op, f->ir->arena)))
             return NULL;
         if (op->code != TCC_OP_tensor_write)
             continue;
@@ -78,12 +79,13 @@ bool tcc_pointwise_find(const tcc_func *f, tcc_pointwise *out)
     tcc_contraction c;
     const tcc_op *write = tcc_contraction_find(f, &c) ? NULL : find_output(f);
     tcc_attr map = write ? tcc_attr_list(&write->attrs, "map") : (tcc_attr){0};
-    if (!map.list.n || map.list.n + 1 > TCC_MAX_AXES)
+    if (!write || map.list.n + 1 > TCC_MAX_AXES)
         return false;
     const tcc_type *t = tcc_accessed_tensor(write)->type;
-    const char *n = map.list.items[map.list.n - 1].s, *m = innermost(f, map, n);
+    size_t last = map.list.n ? map.list.n - 1 : 0;
+    const char *n = map.list.n ? map.list.items[last].s : NO_INDEX, *m = innermost(f, map, n);
     *out = (tcc_pointwise){
-        .n_axes = 2, .axes = {m ? m : "", n}, .extents = {{NULL, 1}, t->dims[map.list.n - 1]}};
+        .n_axes = 2, .axes = {m ? m : "", n}, .extents = {{NULL, 1}, map.list.n ? t->dims[last] : (tcc_dim){NULL, 1}}};
     if (m)
         out->extents[0] = t->dims[tcc_map_position(write, m)];
     for (size_t i = 0; i < map.list.n; i++) {
@@ -100,7 +102,7 @@ bool tcc_pointwise_find(const tcc_func *f, tcc_pointwise *out)
         if (large && tcc_scalar_bits(tensor->type->elem) > bits)
             bits = tcc_scalar_bits(tensor->type->elem);
     }
-    out->vector = tcc_contraction_is_naive(f) ? 1 : ACCESS_BITS / bits;
+    out->vector = tcc_contraction_is_naive(f) || !map.list.n ? 1 : ACCESS_BITS / bits;
     return true;
 }
 

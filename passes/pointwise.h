@@ -12,7 +12,7 @@
  * one term after the other. Index names are interned, extents are the dimensions of the outputs. Axis 1 is n, the
  * innermost index of the first output, axis 0 is m, the one around it or another one that the schedule tiles.
  * Every further index is an axis of its own that takes one value in a CTA. With only one index, m has name ""
- * and extent 1. */
+ * and extent 1; with none, n has a name that no index has. */
 typedef struct tcc_pointwise {
     size_t n_axes;
     const char *axes[TCC_MAX_AXES];

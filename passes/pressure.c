@@ -101,7 +101,7 @@ static void add_value(tcc_epilogue *e, const tcc_op *op, const tcc_contraction *
                       const tcc_map *numbers)
 {
     const tcc_value *v = &op->results[0];
-    bool is_load = op->code == TCC_OP_tensor_read, is_sum = op->code == TCC_OP_tensor_sum;
+    bool is_load = op->code == TCC_OP_tensor_read, is_sum = op->code == TCC_OP_tensor_reduce;
     e->values[e->n_values++] = (value){
         .first = is_load || is_sum ? 0 : number_of(numbers, op),
         .last = last_use(v, numbers),

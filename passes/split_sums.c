@@ -1,16 +1,16 @@
 /* split-sums: compute sums in parts, which a second step adds.
  *
  * Before:  func @f(…, %C: …) {split = 8, tile = [m, 128, n, 128, k, 64], …} {
- *            %s = tensor.sum %p {over = [k]} : field<f32[m, n]>
+ *            %s = tensor.reduce %p {over = [k], kind = sum} : field<f32[m, n]>
  *            … %s …
  *          }
  * After:   func @f(…, %C: …, %parts: tensor<f32[8, M, N], rows 128>) {after = [f__sum], split = 8, …} {
- *            %s = tensor.sum %p {over = [k], parts = [part, 8, 64]} : field<f32[part, m, n]>
+ *            %s = tensor.reduce %p {over = [k], kind = sum, parts = [part, 8, 64]} : field<f32[part, m, n]>
  *            tensor.write %s, %parts {map = [part, m, n]}
  *          }
  *          func @f__sum(…, the same) {step = 1, …} {
  *            %r = tensor.read %parts {map = [part, m, n]} : field<f32[part, m, n]>
- *            %s = tensor.sum %r {over = [part]} : field<f32[m, n]>
+ *            %s = tensor.reduce %r {over = [part], kind = sum} : field<f32[m, n]>
  *            … %s …
  *          }
  *
@@ -122,8 +122,9 @@ static void keep_product(tcc_func *f, const split *s)
         tcc_builder b = tcc_builder_before(sum);
         b.loc = sum->loc;
         const tcc_type *type = type_of_parts(f->ir, s, sum->results[0].type);
-        tcc_value *parts = TCC_EMIT(&b, tensor_sum, type, TCC_VIEW(tensor_sum, sum)->a);
+        tcc_value *parts = TCC_EMIT(&b, tensor_reduce, type, TCC_VIEW(tensor_reduce, sum)->a);
         tcc_attr_set(f->ir, &parts->def->attrs, "over", tcc_attr_list(&sum->attrs, "over"), (tcc_loc){0, 0});
+        tcc_attr_set_str(f->ir, &parts->def->attrs, "kind", "sum");
         tcc_attr *of = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, 3);
         of[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = s->index};
         of[1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = s->count};
@@ -162,15 +163,16 @@ static void keep_rest(tcc_func *f, const split *s)
     size_t i = 0;
     for (tcc_op *op = f->body->first, *next; op; op = next) {
         next = op->next;
-        if (op->code != TCC_OP_tensor_sum)
+        if (op->code != TCC_OP_tensor_reduce)
             continue;
         tcc_value *parts = tensor_of(f, s, i++), *sum = &op->results[0];
         tcc_builder b = tcc_builder_before(op);
         b.loc = op->loc;
         tcc_value *read = TCC_EMIT(&b, tensor_read, type_of_parts(f->ir, s, sum->type), parts);
         set_map(read->def, s);
-        tcc_value *added = TCC_EMIT(&b, tensor_sum, sum->type, read);
+        tcc_value *added = TCC_EMIT(&b, tensor_reduce, sum->type, read);
         tcc_attr_set_strs(f->ir, &added->def->attrs, "over", 1, &s->index);
+        tcc_attr_set_str(f->ir, &added->def->attrs, "kind", "sum");
         added->name = sum->name;
         tcc_replace_uses(sum, added);
         tcc_op_erase(op);

@@ -1,7 +1,7 @@
 /* tile-contraction: compute sums of products tile by tile.
  *
  * Before:  %p = arith.mul %a, %b : field<f32[m, k, n]>
- *          %s = tensor.sum %p {over = [k]} : field<f32[m, n]>
+ *          %s = tensor.reduce %p {over = [k], kind = sum} : field<f32[m, n]>
  * After:   %s = tile.grid {axes = [m, n], …} : field<f32[m, n]> {
  *          ^(%m: i32, %n: i32):
  *            %r = scf.for %k = 0 … iterations, %c = 0.0 {

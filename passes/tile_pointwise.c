@@ -1,7 +1,7 @@
 /* tile-pointwise: compute a kernel without a product tile by tile.
  *
  * Before:  %p = tensor.read %P {map = [s, m, n]} : field<f32[s, m, n]>
- *          %s = tensor.sum %p {over = [s]} : field<f32[m, n]>
+ *          %s = tensor.reduce %p {over = [s], kind = sum} : field<f32[m, n]>
  * After:   %s = tile.grid {axes = [m, n], …, spread = [4, 8, 1]} : field<f32[m, n]> {
  *          ^(%m: i32, %n: i32):
  *            %r = scf.for %s = 0 … S, %c = 0.0 {
@@ -21,6 +21,7 @@
 
 #include "ir/assume.h"
 #include "ir/machine.h"
+#include "ir/reduction.h"
 #include "ir/schedule_key.h"
 #include "passes/arith.h"
 #include "passes/passes.h"
@@ -30,8 +31,8 @@
 typedef struct space {
     const tcc_pointwise *p;
     tcc_block *grid;     /* its arguments are the axes' first indices */
-    const char *summed;  /* the index of the sum that is being built */
-    tcc_value *term;     /* the place of that index */
+    tcc_attr over;       /* the indices that are being reduced */
+    tcc_value **at;      /* the place of each of these indices */
     int64_t elements;    /* of a tile, in one lane */
     tcc_arena *scratch;
 } space;
@@ -41,10 +42,13 @@ enum { MOST_AT_ONCE = 64 }; /* elements of terms that a lane has at a time */
 static tcc_value *origin_of(void *user, const char *index)
 {
     const space *sp = user;
-    for (size_t i = 0; i < sp->p->n_axes && strcmp(sp->summed, index); i++)
-        if (!strcmp(sp->p->axes[i], index))
-            return sp->grid->args[i];
-    return sp->term;
+    size_t i = 0;
+    for (size_t o = 0; o < sp->over.list.n; o++)
+        if (!strcmp(sp->over.list.items[o].s, index))
+            return sp->at[o];
+    while (strcmp(sp->p->axes[i], index))
+        i++;
+    return sp->grid->args[i];
 }
 
 /* The dimension of the first read that has the index. */
@@ -56,54 +60,61 @@ static tcc_dim extent_of(const tcc_map *ops, const tcc_op *sum, const char *inde
     return (tcc_dim){NULL, 0};
 }
 
-/* A sum that is being built. */
-typedef struct summation {
-    const tcc_op *sum;
-    const char *index;
+/* What is being built. */
+typedef struct reduction {
+    const tcc_op *op;
+    tcc_opcode combines;  /* two terms */
     const tcc_type *type; /* of its tile */
     tcc_map ops;          /* that compute a term */
-} summation;
+} reduction;
 
-/* The term of the index at sp->term, in the sum's element type. again: after another one, with what both
- * share. */
-static tcc_value *build_term(tcc_tiling *t, const summation *s, bool again)
+static const char *innermost(const space *sp)
 {
-    tcc_value *term = TCC_VIEW(tensor_sum, s->sum)->a;
-    for (tcc_op *op = s->sum->block->first; op != s->sum; op = op->next)
-        if (tcc_map_get(&s->ops, op) && (!again || tcc_field_has_index(op->results[0].type, s->index)))
+    return sp->over.list.items[sp->over.list.n - 1].s;
+}
+
+/* The term at sp->at, in the result's element type. again: after another one, with what both share. */
+static tcc_value *build_term(const space *sp, tcc_tiling *t, const reduction *s, bool again)
+{
+    tcc_value *term = TCC_VIEW(tensor_reduce, s->op)->a;
+    for (tcc_op *op = s->op->block->first; op != s->op; op = op->next)
+        if (tcc_map_get(&s->ops, op) && (!again || tcc_field_has_index(op->results[0].type, innermost(sp))))
             tcc_tiling_op(t, op);
-    t->b.loc = s->sum->loc;
+    t->b.loc = s->op->loc;
     tcc_value *v = tcc_value_map_get(t->map, term);
     v = tcc_arith_cast(&t->b, tcc_type_with_elem(t->b.func->ir, v->type, s->type->elem), v);
     return tcc_tiling_broadcast(t, v, s->type);
 }
 
 /* acc and n terms more, whose loads do not wait for each other. first: their first index; NULL: 0. */
-static tcc_value *build_terms(space *sp, tcc_tiling *t, const summation *s, tcc_value *acc, tcc_value *first, int64_t n)
+static tcc_value *build_terms(space *sp, tcc_tiling *t, const reduction *s, tcc_value *acc, tcc_value *first, int64_t n)
 {
     tcc_value *terms[MOST_AT_ONCE];
     for (int64_t i = 0; i < n; i++) {
-        sp->term = first ? tcc_arith_add(&t->b, first, i) : tcc_build_i32(&t->b, i);
-        terms[i] = build_term(t, s, i);
+        sp->at[sp->over.list.n - 1] = first ? tcc_arith_add(&t->b, first, i) : tcc_build_i32(&t->b, i);
+        terms[i] = build_term(sp, t, s, i);
     }
     for (int64_t i = 0; i < n; i++)
-        acc = TCC_EMIT(&t->b, arith_add, s->type, acc, terms[i]);
+        acc = &tcc_op_create(&t->b, s->combines, 2, (tcc_value *[]){acc, terms[i]}, 1, &s->type)->results[0];
     return acc;
 }
 
-/* The loop over a sum's terms, n at a time. */
-static tcc_value *build_loop(space *sp, tcc_tiling *t, const summation *s, tcc_value *zero, tcc_dim extent, int64_t n)
+/* The loops over the reduced indices from the o-th on, the innermost n at a time. */
+static tcc_value *build_loops(space *sp, tcc_tiling *t, const reduction *s, tcc_value *acc, size_t o, int64_t n)
 {
-    tcc_value *operands[] = {tcc_build_i32(&t->b, 0), NULL, NULL, zero};
-    operands[1] = tcc_build_extent(&t->b, extent);
-    operands[2] = tcc_build_i32(&t->b, n);
+    const char *index = sp->over.list.items[o].s;
+    bool inner = o + 1 == sp->over.list.n;
+    tcc_value *operands[] = {tcc_build_i32(&t->b, 0), NULL, NULL, acc};
+    operands[1] = tcc_build_extent(&t->b, extent_of(&s->ops, s->op, index));
+    operands[2] = tcc_build_i32(&t->b, inner ? n : 1);
     tcc_op *loop = tcc_op_create(&t->b, TCC_OP_scf_for, 4, operands, 1, &s->type);
     tcc_builder outer = t->b;
     t->b = tcc_builder_at_end(loop->regions[0]);
-    tcc_value *first = tcc_block_add_arg(loop->regions[0], operands[0]->type, s->index);
-    tcc_value *acc = tcc_block_add_arg(loop->regions[0], s->type, "acc");
+    tcc_value *first = tcc_block_add_arg(loop->regions[0], operands[0]->type, index);
+    acc = tcc_block_add_arg(loop->regions[0], s->type, "acc");
     t->b.loc = outer.loc;
-    tcc_value *next = build_terms(sp, t, s, acc, first, n);
+    sp->at[o] = first;
+    tcc_value *next = inner ? build_terms(sp, t, s, acc, first, n) : build_loops(sp, t, s, acc, o + 1, n);
     tcc_op_create(&t->b, TCC_OP_scf_yield, 1, &next, 0, NULL);
     t->b = outer;
     return &loop->results[0];
@@ -118,29 +129,32 @@ static int64_t terms_at_once(const space *sp, tcc_dim extent)
     return n > 1 ? n : 1;
 }
 
-/* No tile of a term is along the summed index, which may be an axis of results. */
-static void leave_axes(tcc_tiling *t, const char *summed)
+/* No tile of a term is along a reduced index, which may be an axis of results. */
+static void leave_axes(tcc_tiling *t, tcc_attr over)
 {
-    static const char none[] = "(summed)"; /* no field has it */
+    static const char none[] = "(reduced)"; /* no field has it */
     for (int x = 0; x < 2; x++)
-        if (!strcmp(t->axes[x], summed))
-            t->axes[x] = none;
+        for (size_t o = 0; o < over.list.n; o++)
+            if (!strcmp(t->axes[x], over.list.items[o].s))
+                t->axes[x] = none;
 }
 
-static tcc_value *build_sum(space *sp, tcc_tiling *t, const tcc_op *sum)
+static tcc_value *build_reduction(space *sp, tcc_tiling *t, const tcc_op *op)
 {
-    summation s = {sum, tcc_attr_list(&sum->attrs, "over").list.items[0].s,
-                   tcc_tiling_type(t, sum->results[0].type, false), TCC_MAP(sp->scratch)};
-    tcc_find_elementwise(TCC_VIEW(tensor_sum, sum)->a, sp->scratch, &s.ops);
-    tcc_dim extent = extent_of(&s.ops, sum, s.index);
-    sp->summed = s.index;
-    leave_axes(t, s.index);
+    tcc_reduction kind = tcc_reduction_of(op);
+    reduction s = {op, tcc_reduction_op(kind), tcc_tiling_type(t, op->results[0].type, false), TCC_MAP(sp->scratch)};
+    tcc_find_elementwise(TCC_VIEW(tensor_reduce, op)->a, sp->scratch, &s.ops);
+    sp->over = tcc_attr_list(&op->attrs, "over");
+    sp->at = TCC_NEW_ARRAY(sp->scratch, tcc_value *, sp->over.list.n);
+    leave_axes(t, sp->over);
     bool ints = tcc_scalar_classify(s.type->elem) == TCC_CLASS_INT;
-    t->b.loc = sum->loc;
-    tcc_value *zero = ints ? tcc_build_int(&t->b, s.type, 0) : tcc_build_float(&t->b, s.type, 0);
+    t->b.loc = op->loc;
+    tcc_cell start = tcc_reduction_start(kind, s.type->elem);
+    tcc_value *acc = ints ? tcc_build_int(&t->b, s.type, start.i) : tcc_build_float(&t->b, s.type, start.f);
+    tcc_dim extent = extent_of(&s.ops, op, innermost(sp));
     int64_t n = terms_at_once(sp, extent);
-    return !extent.name && extent.size == n ? build_terms(sp, t, &s, zero, NULL, n)
-                                            : build_loop(sp, t, &s, zero, extent, n);
+    bool is_short = sp->over.list.n == 1 && !extent.name && extent.size == n;
+    return is_short ? build_terms(sp, t, &s, acc, NULL, n) : build_loops(sp, t, &s, acc, 0, n);
 }
 
 typedef TCC_VEC(tcc_op *) ops;
@@ -152,7 +166,7 @@ static void replace_sums(space *sp, tcc_tiling *t, const ops *sums, tcc_op *grid
     for (size_t i = 0; i < sums->len; i++) {
         tcc_tiling of_sum = *t;
         of_sum.map = tcc_value_map_create(sp->scratch);
-        results[i] = build_sum(sp, &of_sum, sums->data[i]);
+        results[i] = build_reduction(sp, &of_sum, sums->data[i]);
         t->b = of_sum.b;
     }
     if (sums->len)
@@ -178,7 +192,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     bool all = true;
     for (tcc_op *op = f->body->first; op; op = op->next) {
         all &= tcc_tiling_check_elements(ctx, op);
-        if (op->code == TCC_OP_tensor_sum)
+        if (op->code == TCC_OP_tensor_reduce)
             TCC_PUSH(ctx->scratch, &sums, op);
     }
     if (!all)

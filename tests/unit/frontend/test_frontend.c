@@ -69,7 +69,7 @@ START_TEST(everything_has_its_place_in_the_source)
     check_loc(find_op(f, TCC_OP_tensor_read)->loc, 3, 24);
     check_loc(find_op(f, TCC_OP_arith_cast)->loc, 3, 24);
     check_loc(find_op(f, TCC_OP_arith_mul)->loc, 3, 32);
-    check_loc(find_op(f, TCC_OP_tensor_sum)->loc, 3, 17);
+    check_loc(find_op(f, TCC_OP_tensor_reduce)->loc, 3, 17);
     check_loc(find_op(f, TCC_OP_arith_cmp)->loc, 4, 33);
     check_loc(find_op(f, TCC_OP_arith_const)->loc, 4, 35);
     check_loc(find_op(f, TCC_OP_arith_neg)->loc, 4, 47);

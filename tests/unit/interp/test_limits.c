@@ -44,8 +44,8 @@ static const struct {
      "  %x = tensor.read %X {map = [i]} : field<f32[i]>\n"
      "  %y = tensor.read %Y {map = [j, k]} : field<f32[j, k]>\n"
      "  %0 = arith.add %x, %y : field<f32[i, j, k]>\n"
-     "  %1 = tensor.sum %0 {over = [j]} : field<f32[i, k]>\n"
-     "  %2 = tensor.sum %1 {over = [k]} : field<f32[i]>\n"
+     "  %1 = tensor.reduce %0 {over = [j], kind = sum} : field<f32[i, k]>\n"
+     "  %2 = tensor.reduce %1 {over = [k], kind = sum} : field<f32[i]>\n"
      "  tensor.write %2, %Z {map = [i]}\n"
      "  return\n"
      "}\n",

@@ -80,7 +80,7 @@ static void check_product(const char *oa, const char *ob, const char *oc, const 
              "  %%b = tensor.read %%B {map = [%s]} : field<%s[%s]>\n"
              "%s%s"
              "  %%p = arith.mul %%a%c, %%b%c : field<f32[%sm, n, k]>\n"
-             "  %%s = tensor.sum %%p {over = [k]} : field<f32[%sm, n]>\n"
+             "  %%s = tensor.reduce %%p {over = [k], kind = sum} : field<f32[%sm, n]>\n"
              "  tensor.write %%s, %%C {map = [%s]}\n"
              "  return\n}\n",
              ab_type, ta, ab_type, tb, tc, ma, ab_type, ma, mb, ab_type, mb, xa, xb,
@@ -136,7 +136,7 @@ static const char epilogue[] =
     "  %x = arith.cast %a : field<f32[m, k]>\n"
     "  %y = arith.cast %b : field<f32[k, n]>\n"
     "  %p = arith.mul %x, %y : field<f32[m, n, k]>\n"
-    "  %acc = tensor.sum %p {over = [k]} : field<f32[m, n]>\n"
+    "  %acc = tensor.reduce %p {over = [k], kind = sum} : field<f32[m, n]>\n"
     "  %c = tensor.read %C {map = [m, n]} : field<f16[m, n]>\n"
     "  %cf = arith.cast %c : field<f32[m, n]>\n"
     "  %r = tensor.read %bias {map = [n]} : field<f32[n]>\n"
@@ -540,14 +540,14 @@ START_TEST(sums_of_any_expression)
     program p;
     program_load(&p, "func @f(%x: tensor<f32[3, 4]>, %y: tensor<f32[3]>, %z: tensor<f32[3]>) {\n"
                      "  %a = tensor.read %x {map = [i, j]} : field<f32[i, j]>\n"
-                     "  %s = tensor.sum %a {over = [j]} : field<f32[i]>\n"
+                     "  %s = tensor.reduce %a {over = [j], kind = sum} : field<f32[i]>\n"
                      "  %b = tensor.read %x {map = [u, v]} : field<f32[u, v]>\n"
                      "  %e = math.abs %b : field<f32[u, v]>\n"
-                     "  %t = tensor.sum %e {over = [u, v]} : field<f32>\n"
+                     "  %t = tensor.reduce %e {over = [u, v], kind = sum} : field<f32>\n"
                      "  %q = arith.mul %s, %t : field<f32[i]>\n"
                      "  tensor.write %q, %y {map = [i]}\n"
                      "  %w = arith.mul %s, %a : field<f32[i, j]>\n"
-                     "  %r = tensor.sum %w {over = [j]} : field<f32[i]>\n"
+                     "  %r = tensor.reduce %w {over = [j], kind = sum} : field<f32[i]>\n"
                      "  tensor.write %r, %z {map = [i]}\n"
                      "  return\n}\n");
     double x[] = {1, -2, 3, 4, 0, 1, 0, 1, 5, 5, -5, 1}, y[3], z[3];
@@ -580,10 +580,10 @@ START_TEST(sums_in_parts)
              "  %%b = tensor.read %%B {map = [k]} : field<f16[k]>\n"
              "  %%a0 = arith.cast %%a : field<f32[m, k]>\n"
              "  %%b0 = arith.cast %%b : field<f32[k]>\n%s"
-             "  %%s = tensor.sum %%t {over = [k], parts = [s, %d, 2]} : field<f32[s, m]>\n"
+             "  %%s = tensor.reduce %%t {over = [k], kind = sum, parts = [s, %d, 2]} : field<f32[s, m]>\n"
              "  tensor.write %%s, %%P {map = [s, m]}\n"
              "  tensor.write %%s, %%Q {map = [m, s]}\n"
-             "  %%r = tensor.sum %%s {over = [s]} : field<f32[m]>\n"
+             "  %%r = tensor.reduce %%s {over = [s], kind = sum} : field<f32[m]>\n"
              "  tensor.write %%r, %%R {map = [m]}\n"
              "  return\n}\n",
              parts, parts, terms[form], parts);
@@ -623,7 +623,7 @@ START_TEST(parts_are_as_many_as_their_index_has_values)
     program p;
     program_load(&p, "func @f(%x: tensor<f32[4]>, %y: tensor<f32[3]>) {\n"
                      "  %a = tensor.read %x {map = [k]} : field<f32[k]>\n"
-                     "  %s = tensor.sum %a {over = [k], parts = [s, 2, 1]} : field<f32[s]>\n"
+                     "  %s = tensor.reduce %a {over = [k], kind = sum, parts = [s, 2, 1]} : field<f32[s]>\n"
                      "  tensor.write %s, %y {map = [s]}\n"
                      "  return\n}\n");
     double x[4] = {0}, y[3];
@@ -662,7 +662,7 @@ START_TEST(sums_in_every_type)
              "  %%c = arith.cast %%a : field<%s[m, k]>\n"
              "  %%d = arith.cast %%b : field<%s[k, n]>\n"
              "  %%p = arith.mul %%c, %%d : field<%s[m, k, n]>\n"
-             "  %%s = tensor.sum %%p {over = [k]} : field<%s[m, n]>\n"
+             "  %%s = tensor.reduce %%p {over = [k], kind = sum} : field<%s[m, n]>\n"
              "  tensor.write %%s, %%z {map = [m, n]}\n"
              "  return\n}\n",
              a, b, r, a, b, in, in, in, r);

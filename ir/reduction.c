@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/reduction.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *const tcc_reduction_words[3] = {"sum", "min", "max"};
+
+tcc_reduction tcc_reduction_of(const tcc_op *op)
+{
+    const char *kind = tcc_attr_str(&op->attrs, "kind", "sum");
+    return !strcmp(kind, "sum") ? TCC_REDUCTION_SUM : !strcmp(kind, "min") ? TCC_REDUCTION_MIN : TCC_REDUCTION_MAX;
+}
+
+tcc_opcode tcc_reduction_op(tcc_reduction r)
+{
+    static const tcc_opcode ops[] = {TCC_OP_arith_add, TCC_OP_arith_min, TCC_OP_arith_max};
+    return ops[r];
+}
+
+tcc_cell tcc_reduction_start(tcc_reduction r, tcc_scalar elem)
+{
+    if (r == TCC_REDUCTION_SUM)
+        return tcc_decode(0, elem);
+    if (tcc_scalar_classify(elem) == TCC_CLASS_FLOAT)
+        return (tcc_cell){.f = r == TCC_REDUCTION_MIN ? (double)INFINITY : -(double)INFINITY};
+    tcc_int_range range = tcc_scalar_range(elem);
+    return (tcc_cell){.i = r == TCC_REDUCTION_MIN ? range.most : range.least};
+}
+
+tcc_cell tcc_reduction_combine(tcc_reduction r, tcc_cell x, tcc_cell y, bool ints)
+{
+    bool min = r == TCC_REDUCTION_MIN;
+    if (r == TCC_REDUCTION_SUM)
+        return ints ? (tcc_cell){.i = (int64_t)((uint64_t)x.i + (uint64_t)y.i)} : (tcc_cell){.f = x.f + y.f};
+    if (ints)
+        return (min ? y.i < x.i : y.i > x.i) ? y : x;
+    return (min ? y.f < x.f : y.f > x.f) || isnan(x.f) ? y : x; /* a NaN counts as none, as in fmin and fmax */
+}

@@ -1,0 +1,343 @@
+/* partition: cut what one kernel cannot compute into steps, which hand fields on in the workspace.
+ *
+ * Before:  func @f(%X: …, %Y: …) {…} {
+ *            … %m = tensor.reduce %x {over = [n], kind = max} : field<f32[m]>
+ *            … %s = tensor.reduce %e {over = [n], kind = sum} : field<f32[m]>      // %e is computed of %m
+ *            tensor.write %p, %Y {map = [m, n]}
+ *          }
+ * After:   func @f(…, %m: tensor<f32[M]>, %s: tensor<f32[M]>) {before = [f__m, f__s], …} {
+ *            … %0 = tensor.read %m {map = [m]} …
+ *          }
+ *          func @f__m(…, %m: …) {step = 1, part = f__m, …} {
+ *            … tensor.write …, %m {map = [m]}
+ *          }
+ *          func @f__s(…) {step = 1, …} {…}
+ *
+ * One kernel computes either sums of products over one index space, which matrix instructions multiply, and what is
+ * computed elementwise of these sums and of tensors in the same index space; or, elementwise in the index space of its
+ * outputs, what may have reductions of such terms. What does not fit is cut off until the rest does, first what others
+ * need: reductions within reductions; operands of products that vary with more indices than any tensor that they are
+ * computed of; reductions that several kernels need, or that have fewer indices than the outputs, which would otherwise
+ * be computed for each element; outputs of another index space; and sums of products of another one than the output's.
+ *
+ * Requires nothing. What is left of a function, and each step, is one kernel.
+ */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "ir/reduction.h"
+#include "ir/schedule_key.h"
+#include "ir/signature.h"
+#include "passes/contraction.h"
+#include "passes/passes.h"
+
+enum {
+    FEW_TERMS = 32, /* that each element may as well reduce itself */
+    ROW_BYTES = 128 /* of which rows in the workspace are multiples: a line of L2 */
+};
+
+/* ---- what is computed of what --------------------------------------------------------------- */
+
+/* The ops that a value is computed of, its own included. */
+static tcc_map find_slice(tcc_arena *arena, const tcc_value *v)
+{
+    TCC_VEC(const tcc_value *) left = {0};
+    tcc_map ops = TCC_MAP(arena);
+    TCC_PUSH(arena, &left, v);
+    while (left.len) {
+        tcc_op *op = left.data[--left.len]->def;
+        if (!op || tcc_map_get(&ops, op))
+            continue;
+        *tcc_map_at(&ops, op) = op;
+        for (unsigned i = 0; i < op->n_operands; i++)
+            TCC_PUSH(arena, &left, op->operands[i]);
+    }
+    return ops;
+}
+
+static bool needs(tcc_pass_ctx *ctx, const tcc_value *v, const tcc_op *op)
+{
+    tcc_map slice = find_slice(ctx->scratch, v);
+    return tcc_map_get(&slice, op);
+}
+
+static bool is_reduction(const tcc_op *op)
+{
+    return op->code == TCC_OP_tensor_reduce;
+}
+
+/* The first reduction that another one needs for its terms. */
+static tcc_value *find_nested(tcc_pass_ctx *ctx, const tcc_func *f)
+{
+    tcc_map nested = TCC_MAP(ctx->scratch);
+    for (tcc_op *op = f->body->first; op; op = op->next) {
+        if (!is_reduction(op))
+            continue;
+        tcc_map slice = find_slice(ctx->scratch, TCC_VIEW(tensor_reduce, op)->a);
+        for (tcc_op *in = f->body->first; in != op; in = in->next)
+            if (is_reduction(in) && tcc_map_get(&slice, in))
+                *tcc_map_at(&nested, in) = in;
+    }
+    for (tcc_op *op = f->body->first; op; op = op->next)
+        if (tcc_map_get(&nested, op))
+            return &op->results[0];
+    return NULL;
+}
+
+static tcc_value *find_uncovered(const tcc_func *f)
+{
+    tcc_value *found = NULL;
+    for (tcc_op *op = f->body->first; op && !found; op = op->next)
+        found = is_reduction(op) ? tcc_contraction_uncovered(op) : NULL;
+    return found;
+}
+
+/* ---- outputs ------------------------------------------------------------------------------ */
+
+static bool is_write(const tcc_op *op)
+{
+    return op->code == TCC_OP_tensor_write;
+}
+
+static tcc_op *last_write(const tcc_func *f)
+{
+    tcc_op *op = f->body->last;
+    while (op && !is_write(op))
+        op = op->prev;
+    return op;
+}
+
+/* Whether a field has just the indices of an output. */
+static bool has_space(const tcc_type *field, const tcc_op *write)
+{
+    tcc_attr map = tcc_attr_list(&write->attrs, "map");
+    bool same = field->rank == map.list.n;
+    for (size_t i = 0; same && i < map.list.n; i++)
+        same = tcc_field_has_index(field, map.list.items[i].s);
+    return same;
+}
+
+static bool same_space(const tcc_op *x, const tcc_op *y)
+{
+    tcc_attr a = tcc_attr_list(&x->attrs, "map"), b = tcc_attr_list(&y->attrs, "map");
+    bool same = a.list.n == b.list.n;
+    for (size_t i = 0; same && i < a.list.n; i++) {
+        same = false;
+        for (size_t j = 0; !same && j < b.list.n; j++)
+            same = a.list.items[i].s == b.list.items[j].s;
+    }
+    return same;
+}
+
+/* The first write of another index space than the last one's; NULL when all have one. */
+static tcc_op *find_other_write(const tcc_func *f)
+{
+    const tcc_op *last = last_write(f);
+    for (tcc_op *op = f->body->first; op; op = op->next)
+        if (is_write(op) && !same_space(op, last))
+            return op;
+    return NULL;
+}
+
+/* Whether outputs of two index spaces need an op. */
+static bool is_shared(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_op *op)
+{
+    const tcc_op *first = NULL;
+    for (const tcc_op *write = f->body->first; write; write = write->next) {
+        if (!is_write(write))
+            continue;
+        if (!needs(ctx, TCC_VIEW(tensor_write, write)->a, op))
+            continue;
+        if (first && !same_space(first, write))
+            return true;
+        first = write;
+    }
+    return false;
+}
+
+static tcc_value *find_shared(tcc_pass_ctx *ctx, const tcc_func *f)
+{
+    for (tcc_op *op = f->body->first; op; op = op->next)
+        if (is_reduction(op) && is_shared(ctx, f, op))
+            return &op->results[0];
+    return NULL;
+}
+
+/* The first read of an inout tensor that others need than the outputs of the index space in which it is written: once
+ * something is cut, these may be other kernels, and run later. */
+static tcc_value *find_inout(tcc_pass_ctx *ctx, const tcc_func *f)
+{
+    for (tcc_op *write = f->body->first; write; write = write->next)
+        for (tcc_op *read = f->body->first; is_write(write) && read; read = read->next) {
+            const tcc_value *tensor = TCC_VIEW(tensor_write, write)->tensor;
+            if (read->code != TCC_OP_tensor_read || TCC_VIEW(tensor_read, read)->tensor != tensor)
+                continue;
+            bool others = is_shared(ctx, f, read);
+            for (tcc_op *op = f->body->first; op && !others; op = op->next)
+                others = is_reduction(op) && needs(ctx, TCC_VIEW(tensor_reduce, op)->a, read);
+            if (others)
+                return &read->results[0];
+        }
+    return NULL;
+}
+
+/* ---- sums of products beside others -------------------------------------------------------------- */
+
+/* How many terms a reduction has; INT64_MAX where that is not known. */
+static int64_t count_terms(const tcc_func *f, const tcc_op *reduce)
+{
+    tcc_attr over = tcc_attr_list(&reduce->attrs, "over");
+    int64_t n = 1;
+    for (size_t i = 0; i < over.list.n; i++) {
+        tcc_dim extent = tcc_index_extent(f, over.list.items[i].s);
+        if (extent.name || n > FEW_TERMS)
+            return INT64_MAX;
+        n *= extent.size;
+    }
+    return n;
+}
+
+/* The sum of products that a kernel for the outputs is about: the first one that has their indices. */
+static const tcc_op *find_product(const tcc_func *f, const tcc_op *write)
+{
+    const tcc_op *op = f->body->first;
+    while (op && !(is_reduction(op) && tcc_contraction_is(op) && has_space(op->results[0].type, write)))
+        op = op->next;
+    return op;
+}
+
+/* The first reduction that the kernel cannot or should not compute. */
+static tcc_value *find_other(const tcc_func *f)
+{
+    const tcc_op *write = last_write(f), *product = write ? find_product(f, write) : NULL;
+    for (tcc_op *op = f->body->first; write && op; op = op->next) {
+        if (!is_reduction(op))
+            continue;
+        bool stays = product ? tcc_contraction_goes_with(op, product)
+                     : tcc_contraction_is(op)
+                         ? false
+                         : has_space(op->results[0].type, write) || count_terms(f, op) <= FEW_TERMS;
+        if (!stays)
+            return &op->results[0];
+    }
+    return NULL;
+}
+
+/* ---- cuts --------------------------------------------------------------------------------------- */
+
+static void drop_schedule(tcc_func *f)
+{
+    for (int i = 0; i < TCC_KEY_COUNT; i++)
+        if (i != TCC_KEY_instr)
+            tcc_attr_remove(&f->attrs, tcc_schedule_keys[i].name);
+}
+
+/* A copy of f that is a step before it, after the others. */
+static tcc_func *add_step(tcc_func *f, const char *what)
+{
+    tcc_ir *ir = f->ir;
+    tcc_attr before = tcc_attr_list(&f->attrs, "before");
+    const char **names = TCC_NEW_ARRAY(ir->arena, const char *, before.list.n + 1);
+    for (size_t i = 0; i < before.list.n; i++)
+        names[i] = before.list.items[i].s;
+    const char *name = tcc_arena_printf(ir->arena, "%s__%s", f->name, what);
+    for (int i = 2; tcc_func_find(ir, name); i++)
+        name = tcc_arena_printf(ir->arena, "%s__%s%d", f->name, what, i);
+    tcc_func *step = tcc_func_clone(f, name);
+    tcc_attr_remove(&step->attrs, "before");
+    tcc_attr_set_int(ir, &step->attrs, "step", 1);
+    tcc_attr_set_str(ir, &step->attrs, "kernel", tcc_func_kernel(f));
+    tcc_attr_set_str(ir, &step->attrs, "part", step->name);
+    drop_schedule(step);
+    names[before.list.n] = step->name;
+    tcc_attr_set_strs(ir, &f->attrs, "before", before.list.n + 1, names);
+    return step;
+}
+
+/* The op of a clone that is the same as one of f. */
+static tcc_op *op_in(tcc_func *clone, const tcc_func *f, const tcc_op *op)
+{
+    tcc_op *in = clone->body->first;
+    for (const tcc_op *of = f->body->first; of != op; of = of->next)
+        in = in->next;
+    return in;
+}
+
+static void set_map(tcc_op *op, const tcc_type *field)
+{
+    const char **names = TCC_NEW_ARRAY(op->block->func->ir->arena, const char *, field->rank);
+    for (unsigned d = 0; d < field->rank; d++)
+        names[d] = field->dims[d].name;
+    tcc_attr_set_strs(op->block->func->ir, &op->attrs, "map", field->rank, names);
+}
+
+static const tcc_type *stored_type(const tcc_func *f, const tcc_type *field)
+{
+    tcc_dim *dims = TCC_NEW_ARRAY(f->ir->arena, tcc_dim, field->rank);
+    for (unsigned d = 0; d < field->rank; d++)
+        dims[d] = tcc_index_extent(f, field->dims[d].name);
+    const tcc_type *t = tcc_type_get(f->ir, TCC_KIND_tensor, field->elem, field->rank, dims);
+    return field->rank > 1 ? tcc_type_with_row_bytes(f->ir, t, ROW_BYTES) : t;
+}
+
+/* Lets a step compute a field, and f read it. */
+static void cut_value(tcc_func *f, tcc_value *v, tcc_arena *scratch)
+{
+    const char *name = v->name ? v->name : is_reduction(v->def) ? tcc_attr_str(&v->def->attrs, "kind", "") : "value";
+    tcc_value *tensor = tcc_func_add_workspace(f, stored_type(f, v->type), name);
+    tcc_func *step = add_step(f, name);
+    tcc_op *same = op_in(step, f, v->def);
+    for (tcc_op *op = step->body->first, *next; op; op = next) {
+        next = op->next;
+        if (is_write(op))
+            tcc_op_erase(op);
+    }
+    tcc_builder b = tcc_builder_before(step->body->last);
+    b.loc = v->def->loc;
+    set_map(TCC_EMIT_V(&b, tensor_write, &same->results[0], step->body->args[tensor->index]), v->type);
+    tcc_erase_dead(step, scratch);
+    b = tcc_builder_after(v->def);
+    b.loc = v->def->loc;
+    tcc_value *read = TCC_EMIT(&b, tensor_read, v->type, tensor);
+    set_map(read->def, v->type);
+    tcc_replace_uses(v, read);
+    tcc_erase_dead(f, scratch);
+}
+
+/* Lets a step write the outputs of an index space. */
+static void cut_writes(tcc_func *f, tcc_op *write, tcc_arena *scratch)
+{
+    const tcc_value *tensor = TCC_VIEW(tensor_write, write)->tensor;
+    tcc_func *step = add_step(f, tensor->name ? tensor->name : "output");
+    for (tcc_op *op = f->body->first, *in = step->body->first, *next, *next_in; op; op = next, in = next_in) {
+        next = op->next;
+        next_in = in->next;
+        if (is_write(op) && op != write)
+            tcc_op_erase(same_space(op, write) ? op : in);
+    }
+    tcc_op_erase(write);
+    tcc_erase_dead(step, scratch);
+    tcc_erase_dead(f, scratch);
+}
+
+static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+{
+    if (tcc_attr_find(&f->attrs, "assumes") || !last_write(f))
+        return TCC_OK;
+    for (;; *changed = true) {
+        tcc_value *v = find_nested(ctx, f);
+        v = v ? v : find_uncovered(f);
+        v = v ? v : find_shared(ctx, f);
+        tcc_op *write = v ? NULL : find_other_write(f);
+        v = v || write ? v : find_other(f);
+        if (!v && !write)
+            return TCC_OK;
+        tcc_value *inout = find_inout(ctx, f);
+        if (v || inout)
+            cut_value(f, inout ? inout : v, ctx->scratch);
+        else
+            cut_writes(f, write, ctx->scratch);
+    }
+}
+
+const tcc_pass tcc_pass_partition = {"partition", "cut what one kernel cannot compute into steps", .run = run};

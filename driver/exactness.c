@@ -130,10 +130,6 @@ static known numbers_of(const tcc_trial *t, const tcc_op *op, const known *a)
         unit = fmin(unit, a[1].unit);
         most += a[1].most;
         break;
-    case TCC_OP_arith_fma:
-        unit = fmin(unit * a[1].unit, a[2].unit);
-        most = most * a[1].most + a[2].most;
-        break;
     case TCC_OP_arith_mul:
         unit *= a[1].unit;
         most *= a[1].most;
@@ -191,8 +187,7 @@ static tcc_exactness exactness_of(const tcc_trial *t, const tcc_op *op, tcc_exac
     case TCC_OP_arith_mul:
         return is_float && !has_all(type->elem, result->unit, result->most) ? TCC_PRODUCT : TCC_EXACT;
     case TCC_OP_arith_add:
-    case TCC_OP_arith_sub:
-    case TCC_OP_arith_fma: return worst == TCC_PRODUCT ? TCC_ROUNDED : TCC_EXACT;
+    case TCC_OP_arith_sub: return worst == TCC_PRODUCT ? TCC_ROUNDED : TCC_EXACT;
     default: return worst;
     }
 }

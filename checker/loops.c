@@ -107,7 +107,7 @@ static void plan_bound(tcc_protocol *p, const tcc_pinst *in, const tcc_pvalue *b
     tcc_pvalue end = b[1];
     if (f->by_iterations)
         end = tcc_p_sum(p, &b[1], &b[0], true, 0, in->op->operands[1]->type->elem);
-    bool counted = !f->by_iterations && !f->lo && f->step == 1 && !end.offset && end.delta == INT64_MAX;
+    bool counted = !f->by_iterations && f->lo >= end.offset && end.delta == INT64_MAX; /* it is at least 0 */
     if (counted && tcc_p_symbol_get(p, end.v)->count)
         end.v = tcc_p_symbol_get(p, end.v)->count - 1;
     if (end.kind != TCC_P_SYMBOL || !tcc_p_is_exact(&b[2])) {

@@ -495,11 +495,6 @@ static bool waits_again(const site *s)
            is_kind(s, "repeat bulk.commit_group");
 }
 
-static bool stores_again(const site *s)
-{
-    return is_kind(s, "repeat tma.store");
-}
-
 static bool waits_for_more(const site *s)
 {
     bool groups = is_kind(s, "pending MMAs") || is_kind(s, "pending groups");
@@ -517,6 +512,48 @@ static bool waits_earlier(const site *s)
 static bool waits_for_word_earlier(const site *s)
 {
     return moves_freely(s, "word");
+}
+
+/* From op on, the first wait for a group behind which so many were closed, itself counted. */
+static const tcc_op *first_wait_for(const tcc_op *op, const tcc_block *top, int64_t *groups)
+{
+    for (; op; op = tcc_walk_next((tcc_op *)op, top)) {
+        *groups += op->code == TCC_OP_nvvm_bulk_commit;
+        if (op->code == TCC_OP_nvvm_bulk_wait && *groups > tcc_attr_int(&op->attrs, "pending", 0))
+            return op;
+    }
+    return NULL;
+}
+
+static bool covers_next_group(const tcc_op *wait, int64_t groups)
+{
+    return wait && groups - 1 > tcc_attr_int(&wait->attrs, "pending", 0);
+}
+
+/* Whether the first wait for the group that is closed here is one for the next group, too: in this iteration, or both
+ * in the next one and behind the loop. */
+static bool is_waited_for_with_next(const tcc_op *commit)
+{
+    const tcc_block *top = commit->block;
+    while (top->parent && top->parent->code != TCC_OP_scf_for)
+        top = top->parent->block;
+    int64_t groups = 0;
+    const tcc_op *loop = top->parent, *wait = first_wait_for(commit, top, &groups);
+    if (wait || !loop)
+        return covers_next_group(wait, groups);
+    int64_t groups_behind = groups;
+    const tcc_op *behind = first_wait_for(loop->next, loop->block, &groups_behind);
+    wait = first_wait_for(top->first, top, &groups);
+    return covers_next_group(wait, groups) && covers_next_group(behind, groups_behind);
+}
+
+static bool is_of_next_group(const site *s)
+{
+    const tcc_op *before = previous_effect(s->op);
+    bool earlier = is_kind(s, "exchange neighbours") || is_kind(s, "move to the beginning") ||
+                   (is_kind(s, "move out bulk.commit_group") && s->way == 0);
+    return earlier && s->op->code == TCC_OP_nvvm_bulk_commit && before && before->code == TCC_OP_nvvm_tma_store &&
+           is_waited_for_with_next(s->op);
 }
 
 /* Behind it are neither copies nor reads of shared memory. */
@@ -836,20 +873,52 @@ static bool adds_zeros(const site *s)
            (contains_product(s->op) && (setting(s, "stages") == 1 || contains(s->op, TCC_OP_nvvm_wgmma_a)));
 }
 
-static bool as_many_iterations(const site *s)
+static int64_t count_iterations(int64_t lo, int64_t hi, int64_t step)
+{
+    return hi > lo ? (hi - lo + step - 1) / step : 0;
+}
+
+/* How many iterations a loop makes, and in the mutant, where its bounds are known. */
+static bool count_both(const site *s, int64_t *before, int64_t *after)
 {
     int64_t lo, hi, step;
     if (s->op->code != TCC_OP_scf_for || !tcc_value_is_int(s->op->operands[0], &lo) ||
         !tcc_value_is_int(s->op->operands[1], &hi) || !tcc_value_is_int(s->op->operands[2], &step))
         return false;
-    int64_t before = (hi - lo + step - 1) / step;
-    if (is_kind(s, "end of a loop"))
+    *before = count_iterations(lo, hi, step);
+    if (is_kind(s, "beginning of a loop"))
+        lo += s->kind->ways[s->way];
+    else if (is_kind(s, "end of a loop"))
         hi += s->kind->ways[s->way];
     else if (is_kind(s, "step of a loop"))
         step *= s->kind->ways[s->way];
     else
         return false;
-    return (hi - lo + step - 1) / step == before;
+    *after = count_iterations(lo, hi, step);
+    return true;
+}
+
+/* Where it begins is of no account to a loop without use of its index. */
+static bool as_many_iterations(const site *s)
+{
+    int64_t before, after;
+    return count_both(s, &before, &after) && before == after &&
+           (!is_kind(s, "beginning of a loop") || !s->op->regions[0]->args[0]->n_uses);
+}
+
+/* Whether a loop carries nothing and only copies from inputs to shared memory, the same in all iterations. */
+static bool copies_the_same(const tcc_op *loop)
+{
+    bool same = !loop->n_results && !loop->regions[0]->args[0]->n_uses;
+    for (tcc_op *op = loop->regions[0]->first; op; op = tcc_walk_next(op, loop->regions[0]))
+        same &= !has_effect(op) || op->code == TCC_OP_nvvm_ld_global || op->code == TCC_OP_nvvm_st_shared;
+    return same;
+}
+
+static bool repeats_iterations(const site *s)
+{
+    int64_t before, after;
+    return count_both(s, &before, &after) && before && after > before && copies_the_same(s->op);
 }
 
 static int64_t extent_of(tcc_attr a, const extents *e)
@@ -1031,10 +1100,10 @@ const reason reasons[] = {
      registers_first_written_by_mmas},
     {"how many registers a warp has is a matter of speed while there are enough", fewer_registers},
     {"waiting again, or for an empty group, changes nothing", waits_again},
-    {"the same bytes are stored to the same place", stores_again},
     {"it waits for more than necessary", waits_for_more},
     {"a copy in an earlier group is waited for earlier", waits_earlier},
     {"a word is waited for earlier in its iteration", waits_for_word_earlier},
+    {"a copy in the next group is waited for no later", is_of_next_group},
     {"nothing after it copies to shared memory or reads from it", has_no_use_of_groups},
     {"a stage is released later than it could be", releases_later},
     {"a number is drawn at another time in its iteration", draws_at_another_time},
@@ -1070,6 +1139,7 @@ const reason reasons[] = {
     {"the branch itself tests which threads run it", asks_whose_it_is},
     {"one more iteration adds zeros", adds_zeros},
     {"the loop makes as many iterations", as_many_iterations},
+    {"one more iteration stores the same again", repeats_iterations},
     {"CTAs beyond the last tile compute elements outside the tensors", outside_of_the_tensors},
     {"every thread computes the same numbers in another way", gives_same_numbers},
 };

@@ -109,21 +109,28 @@ char *tcc_ptx_part(const char *text, const char *entry)
     return out;
 }
 
+/* Shared memory is declared only where an entry uses it, so that the longest text before an entry is that of all. */
 char *tcc_ptx_join(const char *const *texts, size_t n)
 {
     part first = find_part(texts[0]);
-    size_t size = 1;
-    for (size_t i = 0; i < n; i++)
+    size_t size = 1, head = 0, of = 0;
+    for (size_t i = 0; i < n; i++) {
+        part p = find_part(texts[i]);
         size += strlen(texts[i]) + 1;
+        if (p.begin && (size_t)(p.begin - texts[i]) > head) {
+            head = (size_t)(p.begin - texts[i]);
+            of = i;
+        }
+    }
     char *out = malloc(size), *end = out;
     if (!out || !first.begin) {
         free(out);
         return NULL;
     }
-    end += sprintf(end, "%.*s", (int)(first.end - texts[0]), texts[0]);
-    for (size_t i = 1; i < n; i++) {
+    end += sprintf(end, "%.*s", (int)head, texts[of]);
+    for (size_t i = 0; i < n; i++) {
         part p = find_part(texts[i]);
-        end += sprintf(end, "\n%.*s", (int)(p.end - p.begin), p.begin);
+        end += sprintf(end, "%s%.*s", i ? "\n" : "", (int)(p.end - p.begin), p.begin);
     }
     strcpy(end, first.end);
     return out;

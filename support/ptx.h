@@ -17,7 +17,8 @@ const char *tcc_ptx_find(const char *text, const char *from, const char *entry);
 /* The text with only one of its entries, malloc'ed; NULL if memory runs out or there is no such
  * entry. */
 char *tcc_ptx_part(const char *text, const char *entry);
-/* Joins n > 0 texts of one entry each, with the same text around it; malloc'ed, NULL if memory runs out. */
+/* Joins n > 0 texts of one entry each, whose text around it differs at most in what is declared
+ * before it; malloc'ed, NULL if memory runs out. */
 char *tcc_ptx_join(const char *const *texts, size_t n);
 
 #endif

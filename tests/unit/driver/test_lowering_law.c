@@ -589,7 +589,9 @@ static int fate_of_lowered(law *w, const char *key)
         return AS_MEANT;
     char wrong[MAX_TEXT];
     memcpy(wrong, w->said, sizeof wrong);
-    int fate = is_proved(w) ? BROKEN : REFUSED;
+    /* Tiles that overlap are stored twice with the same numbers; the checker takes other coordinates for other tiles. */
+    bool twice = strstr(wrong, "that a copy to global memory may still be writing");
+    int fate = twice ? MEANINGLESS : is_proved(w) ? BROKEN : REFUSED;
     memcpy(w->said, wrong, sizeof wrong);
     return fate;
 }

@@ -77,10 +77,24 @@ START_TEST(other_texts_stay_whole)
 }
 END_TEST
 
+START_TEST(what_a_later_entry_declares_is_before_all)
+{
+    static const char *const texts[] = {
+        ".version 8.0\n.target sm_90a\n\n.visible .entry a()\n{\n\tret;\n}\n",
+        ".version 8.0\n.target sm_90a\n.extern .shared .b8 s[];\n\n.visible .entry b()\n{\n\tret;\n}\n",
+    };
+    char *joined = tcc_ptx_join(texts, 2);
+    const char *declared = strstr(joined, ".extern .shared .b8 s[];"), *a = strstr(joined, ".entry a()");
+    ck_assert(declared && a && declared < a && strstr(joined, ".entry b()") > a);
+    free(joined);
+}
+END_TEST
+
 Suite *SUITE(void)
 {
     Suite *s = suite_create("ptx");
     TCase *t = tcase_create("ptx");
+    tcase_add_test(t, what_a_later_entry_declares_is_before_all);
     tcase_add_test(t, a_part_has_what_is_around_all);
     tcase_add_test(t, parts_join_to_the_whole);
     tcase_add_test(t, names_are_compared_whole);

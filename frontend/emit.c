@@ -153,8 +153,10 @@ static const tcc_op *contracted(const tcc_value *v, const tcc_type *sum)
 static tcc_value *emit_contracted(tcc_builder *b, tcc_opcode code, const tcc_type *type, tcc_value *const *args)
 {
     bool subtracts = code == TCC_OP_arith_sub;
+    if (!subtracts && code != TCC_OP_arith_add)
+        return NULL;
     const tcc_op *first = contracted(args[0], type), *product = first ? first : contracted(args[1], type);
-    if (!product || (!subtracts && code != TCC_OP_arith_add))
+    if (!product)
         return NULL;
     tcc_value *y = product->operands[1], *z = args[first != NULL];
     if (subtracts && first)

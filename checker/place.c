@@ -32,11 +32,17 @@ static bool is_map(const tcc_protocol *p, uint32_t i)
         return false;
     const tcc_attr *recipe = recipe_of(p, i);
     size_t rank = recipe[4].list.n;
-    bool is = rank && rank <= TCC_P_RANK && recipe[2].list.n == rank && is_product(recipe[2]) &&
-              recipe[3].list.n + 1 == rank;
-    for (size_t d = 1; is && d < rank; d++)
-        is = is_product(recipe[3].list.items[d - 1]);
-    return is;
+    return rank && rank <= TCC_P_RANK && recipe[2].list.n == rank && is_product(recipe[2]) &&
+           recipe[3].list.n + 1 == rank;
+}
+
+/* Whether a parameter is one whose strides are products, so that an index can be taken apart. */
+static bool has_strides(const tcc_protocol *p, uint32_t i)
+{
+    bool has = is_map(p, i);
+    for (size_t d = 0; has && d < recipe_of(p, i)[3].list.n; d++)
+        has = is_product(recipe_of(p, i)[3].list.items[d]);
+    return has;
 }
 
 /* What the terms of an index are multiplied with so far. */
@@ -211,12 +217,12 @@ static void find_elements(tcc_protocol *p, const tcc_attr *recipe, const tcc_op 
     place->from[0] = tcc_attr_int(&op->attrs, "disp", 0);
 }
 
-/* The first parameter that is a map of the tensor; the number of parameters when there is none. */
+/* The first parameter that is a map of the tensor, with strides; the number of parameters when there is none. */
 static uint32_t map_of(const tcc_protocol *p, uint32_t tensor)
 {
     uint32_t n = (uint32_t)p->f->body->n_args, i = 0;
     while (i < n &&
-           (!is_map(p, i) || strcmp(recipe_of(p, i)[1].s, recipe_of(p, tensor - 1)[1].s) != 0))
+           (!has_strides(p, i) || strcmp(recipe_of(p, i)[1].s, recipe_of(p, tensor - 1)[1].s) != 0))
         i++;
     return i;
 }

@@ -37,79 +37,76 @@ bool tcc_func_is_step(const tcc_func *f)
     return tcc_attr_find(&f->attrs, "step") != NULL;
 }
 
-enum { MAX_STEPS = 512, MAX_NESTED = 8 };
+enum { MAX_NESTED = 8 };
 
-/* The steps of a variant and of its steps, in order. */
-typedef struct steps {
-    size_t n;
-    const char *names[MAX_STEPS];
-    const tcc_func *funcs[MAX_STEPS]; /* NULL: the module has none of the name */
-} steps;
+typedef struct step {
+    const char *name;     /* NULL: what names it is not a name */
+    const tcc_func *func; /* NULL: the module has none of the name */
+} step;
 
-static void collect_steps(steps *s, const tcc_func *f, unsigned depth);
+static bool find_step(const tcc_func *f, size_t *left, unsigned depth, step *out);
 
-static void collect_named(steps *s, const tcc_func *f, const char *attr, unsigned depth)
+static bool find_named_step(const tcc_func *f, const char *attr, size_t *left, unsigned depth, step *out)
 {
     tcc_attr names = tcc_attr_list(&f->attrs, attr);
-    for (size_t i = 0; i < names.list.n && s->n < MAX_STEPS; i++) {
+    for (size_t i = 0; i < names.list.n; i++) {
         const char *name = names.list.items[i].kind == TCC_ATTR_STR ? names.list.items[i].s : NULL;
-        const tcc_func *step = name ? tcc_func_find(f->ir, name) : NULL;
-        if (step && step != f && depth < MAX_NESTED) {
-            collect_steps(s, step, depth + 1);
-        } else {
-            s->names[s->n] = name;
-            s->funcs[s->n++] = step;
+        const tcc_func *of = name ? tcc_func_find(f->ir, name) : NULL;
+        bool nested = of && of != f && depth < MAX_NESTED;
+        if (nested ? find_step(of, left, depth + 1, out) : !(*left)--) {
+            *out = nested ? *out : (step){name, of};
+            return true;
         }
     }
+    return false;
 }
 
-static void collect_steps(steps *s, const tcc_func *f, unsigned depth)
+/* The step of f, and of its steps, that *left others come before; false, *left less their number, if there are not so
+ * many. */
+static bool find_step(const tcc_func *f, size_t *left, unsigned depth, step *out)
 {
-    collect_named(s, f, "before", depth);
-    if (s->n < MAX_STEPS) {
-        s->names[s->n] = f->name;
-        s->funcs[s->n++] = f; /* also where a trial has taken it out of its module */
+    if (find_named_step(f, "before", left, depth, out))
+        return true;
+    if (!(*left)--) {
+        *out = (step){f->name, f}; /* also where a trial has taken it out of its module */
+        return true;
     }
-    collect_named(s, f, "after", depth);
-}
-
-static steps steps_of(const tcc_func *f)
-{
-    steps s;
-    s.n = 0;
-    collect_steps(&s, f, 0);
-    return s;
+    return find_named_step(f, "after", left, depth, out);
 }
 
 size_t tcc_func_step_count(const tcc_func *variant)
 {
-    return steps_of(variant).n;
+    size_t left = SIZE_MAX;
+    step none;
+    find_step(variant, &left, 0, &none);
+    return SIZE_MAX - left;
 }
 
 const tcc_func *tcc_func_step_at(const tcc_func *variant, size_t i)
 {
-    return steps_of(variant).funcs[i];
+    step s = {0};
+    find_step(variant, &i, 0, &s);
+    return s.func;
 }
 
 void tcc_func_neighbours(const tcc_func *f, bool *before, bool *after)
 {
     *before = *after = false;
-    for (const tcc_func *v = f->ir->first; v; v = v->next) {
-        const steps s = steps_of(v);
-        for (size_t i = 0; s.n > 1 && i < s.n; i++) {
-            bool is_f = s.names[i] && !strcmp(s.names[i], f->name);
+    for (const tcc_func *v = f->ir->first; v; v = v->next)
+        for (size_t i = 0, n = tcc_func_step_count(v); n > 1 && i < n; i++) {
+            size_t left = i;
+            step s = {0};
+            bool is_f = find_step(v, &left, 0, &s) && s.name && !strcmp(s.name, f->name);
             *before |= is_f && i;
-            *after |= is_f && i + 1 < s.n;
+            *after |= is_f && i + 1 < n;
         }
-    }
 }
 
-static bool runs(const tcc_func *variant, const tcc_func *step)
+static bool runs(const tcc_func *variant, const tcc_func *f)
 {
-    const steps s = steps_of(variant);
     bool runs = false;
-    for (size_t i = 0; variant != step && i < s.n; i++)
-        runs |= s.funcs[i] == step;
+    for (size_t i = 0, n = variant == f ? 0 : tcc_func_step_count(variant); i < n && !runs; i++)
+        runs = tcc_func_step_at(variant, i) == f;
     return runs;
 }
 

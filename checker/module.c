@@ -59,14 +59,8 @@ static void add_covered(work *w, const tcc_covered *c)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* A proof takes memory of its own, more than the IR does. */
 static tcc_status check(work *w, size_t i, tcc_arena *scratch)
 {
-    jmp_buf oom;
-    if (setjmp(oom))
-        return TCC_ERR_MEMORY;
-    tcc_arena_set_oom(scratch, &oom);
-    tcc_arena_clear(scratch);
     tcc_diag silent = {0};
     tcc_protocol *p = tcc_p_open(w->funcs[i], scratch, &silent);
     size_t n;
@@ -82,11 +76,6 @@ static tcc_status check(work *w, size_t i, tcc_arena *scratch)
 
 static tcc_status check_plan(work *w, size_t i, tcc_arena *scratch)
 {
-    jmp_buf oom;
-    if (setjmp(oom))
-        return TCC_ERR_MEMORY;
-    tcc_arena_set_oom(scratch, &oom);
-    tcc_arena_clear(scratch);
     tcc_diag silent = {0};
     tcc_status status;
     tcc_lplan p;
@@ -97,13 +86,24 @@ static tcc_status check_plan(work *w, size_t i, tcc_arena *scratch)
     return is_first(w, w->n + i, bytes, n) ? tcc_launch_prove(&p) : TCC_OK;
 }
 
+/* The i-th function or, behind them, plan. A proof takes memory of its own, more than the IR does. */
+static tcc_status take(work *w, size_t i, tcc_arena *scratch)
+{
+    jmp_buf oom;
+    if (setjmp(oom))
+        return TCC_ERR_MEMORY;
+    tcc_arena_set_oom(scratch, &oom);
+    tcc_arena_clear(scratch);
+    return i < w->n ? check(w, i, scratch) : check_plan(w, i - w->n, scratch);
+}
+
 /* Takes functions that no thread has taken yet. Errors are reported later. */
 static void *take_functions(void *arg)
 {
     work *w = arg;
     tcc_arena *scratch = tcc_arena_create(NULL);
     for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < 2 * w->n;)
-        w->status[i] = !scratch ? TCC_ERR_MEMORY : i < w->n ? check(w, i, scratch) : check_plan(w, i - w->n, scratch);
+        w->status[i] = scratch ? take(w, i, scratch) : TCC_ERR_MEMORY;
     tcc_arena_destroy(scratch);
     return NULL;
 }

@@ -238,11 +238,6 @@ const tcc_index_expr *tcc_index_mul(tcc_ir *ir, const tcc_index_expr *x, const t
 
 /* ---- quotients ------------------------------------------------------------------------- */
 
-static int64_t floor_div(int64_t x, int64_t y)
-{
-    return x / y - (x % y < 0);
-}
-
 static int64_t gcd(int64_t x, int64_t y)
 {
     while (y) {
@@ -281,8 +276,8 @@ static const tcc_index_expr *take_multiples(tcc_ir *ir, const tcc_index_expr *x,
         }
         if (!term.n && y->n == 1 && !y->terms[0].n) {
             int64_t by = y->terms[0].number;
-            add_term(whole, (tcc_index_term){.number = floor_div(term.number, by)});
-            term.number -= floor_div(term.number, by) * by;
+            add_term(whole, (tcc_index_term){.number = tcc_floor_div(term.number, by)});
+            term.number -= tcc_floor_div(term.number, by) * by;
         }
         add_term(&rest, term);
     }
@@ -304,7 +299,7 @@ static void reduce(tcc_ir *ir, const tcc_index_expr **x, const tcc_index_expr **
     sum of = {0}, by = {0};
     for (size_t i = 0; i < (*x)->n; i++) {
         tcc_index_term term = (*x)->terms[i];
-        term.number = floor_div(term.number, g);
+        term.number = tcc_floor_div(term.number, g);
         add_term(&of, term);
     }
     for (size_t i = 0; i < (*y)->n; i++) {

@@ -45,6 +45,12 @@ struct tcc_index_expr {
     bool varies;                 /* whether it has an index */
 };
 
+/* x / y rounded down; y is positive. */
+static inline int64_t tcc_floor_div(int64_t x, int64_t y)
+{
+    return x / y - (x % y < 0);
+}
+
 const tcc_index_expr *tcc_index_number(tcc_ir *ir, int64_t number);
 const tcc_index_expr *tcc_index_name(tcc_ir *ir, const char *index);
 const tcc_index_expr *tcc_index_dim(tcc_ir *ir, const char *dim);

@@ -40,17 +40,12 @@ static bool multiply(tcc_index_range *r, tcc_index_range x)
     return true;
 }
 
-static int64_t floor_div(int64_t x, int64_t y)
-{
-    return x / y - (x % y < 0);
-}
-
 static bool divide(tcc_index_range *r, tcc_index_range by)
 {
     if (by.least < 1)
         return false;
-    *r = (tcc_index_range){floor_div(r->least, r->least < 0 ? by.least : by.most),
-                           floor_div(r->most, r->most < 0 ? by.most : by.least)};
+    *r = (tcc_index_range){tcc_floor_div(r->least, r->least < 0 ? by.least : by.most),
+                           tcc_floor_div(r->most, r->most < 0 ? by.most : by.least)};
     return true;
 }
 
@@ -297,8 +292,8 @@ static tcc_bounds of_remainder(box *b, const tcc_index_factor *q, tcc_index_rang
         *out = (tcc_index_range){0, by.most - 1};
         return TCC_BOUNDS_OUTER;
     }
-    bool one_lap = floor_div(out->least, by.least) == floor_div(out->most, by.least);
-    int64_t start = floor_div(out->least, by.least) * by.least;
+    bool one_lap = tcc_floor_div(out->least, by.least) == tcc_floor_div(out->most, by.least);
+    int64_t start = tcc_floor_div(out->least, by.least) * by.least;
     *out = one_lap ? (tcc_index_range){out->least - start, out->most - start} : (tcc_index_range){0, by.least - 1};
     return is_dense(q->of) ? TCC_BOUNDS_EXACT : TCC_BOUNDS_OUTER;
 }

@@ -17,6 +17,23 @@ int tcc_map_position(const tcc_op *access, const char *name)
     return -1;
 }
 
+bool tcc_write_has_space(const tcc_op *write, const tcc_type *field)
+{
+    bool same = tcc_attr_list(&write->attrs, "map").list.n == field->rank;
+    for (unsigned d = 0; d < field->rank && same; d++)
+        same = tcc_map_position(write, field->dims[d].name) >= 0;
+    return same;
+}
+
+bool tcc_writes_share_space(const tcc_op *x, const tcc_op *y)
+{
+    tcc_attr a = tcc_attr_list(&x->attrs, "map"), b = tcc_attr_list(&y->attrs, "map");
+    bool same = a.list.n == b.list.n;
+    for (size_t i = 0; i < a.list.n && same; i++)
+        same = tcc_map_position(y, a.list.items[i].s) >= 0;
+    return same;
+}
+
 int64_t tcc_tile_size_of(const tcc_func *f, const char *index, int64_t otherwise)
 {
     tcc_attr tile = tcc_attr_list(&f->attrs, "tile");
@@ -163,8 +180,8 @@ static bool lacks_index(const tcc_type *a, const tcc_type *b)
     return lacks;
 }
 
-/* A sum over one index, which both operands of a product have, one with an index that the other lacks, of elements that the function's target multiplies: *p
- * but for the operands' reads. */
+/* Whether a sum is over one index, which both operands of a product have, one with an index that the other lacks, of
+ * elements that the function's target multiplies: *out, in which an operand that no tensor covers has no read. */
 static bool find_product(tcc_op *reduce, sum_operands *out)
 {
     const tcc_op *product = TCC_VIEW(tensor_reduce, reduce)->a->def;
@@ -178,20 +195,20 @@ static bool find_product(tcc_op *reduce, sum_operands *out)
                           .products = product->results[0].type->elem};
     out->a.value = narrow_value(TCC_VIEW(arith_mul, product)->a);
     out->b.value = narrow_value(TCC_VIEW(arith_mul, product)->b);
-    return tcc_field_has_index(out->a.value->type, out->k) && tcc_field_has_index(out->b.value->type, out->k) &&
-           (lacks_index(out->a.value->type, out->b.value->type) || lacks_index(out->b.value->type, out->a.value->type)) &&
-           (instr_of(out) != TCC_INSTR_COUNT ||
-            tcc_attr_find(&reduce->block->func->attrs, "instr")); /* asked for, and refused if need be */
+    const tcc_type *a = out->a.value->type, *b = out->b.value->type;
+    bool own = lacks_index(a, b) || lacks_index(b, a);
+    if (!own || !tcc_field_has_index(a, out->k) || !tcc_field_has_index(b, out->k))
+        return false;
+    const tcc_func *f = reduce->block->func;
+    out->a.read = covering_read(out->a.value, f->ir->arena);
+    out->b.read = covering_read(out->b.value, f->ir->arena);
+    bool asked_for = tcc_attr_find(&f->attrs, "instr"); /* it is refused later, if need be */
+    return asked_for || instr_of(out) != TCC_INSTR_COUNT;
 }
 
 static bool find_sum_operands(tcc_op *sum, sum_operands *out)
 {
-    tcc_arena *arena = sum->block->func->ir->arena;
-    if (!find_product(sum, out))
-        return false;
-    out->a.read = covering_read(out->a.value, arena);
-    out->b.read = covering_read(out->b.value, arena);
-    return out->a.read && out->b.read;
+    return find_product(sum, out) && out->a.read && out->b.read;
 }
 
 /* Whether one loop over k, in tiles of the same axes, computes both sums. */
@@ -206,19 +223,12 @@ static bool same_space(const sum_operands *x, const sum_operands *y)
     return same_parts && a->rank == b->rank && tcc_dim_equal(extent_in(x->a.read, x->k), extent_in(y->a.read, y->k));
 }
 
-/* Whether all outputs have the indices of the sums, and no others. */
 static bool are_outputs_in(const tcc_func *f, const tcc_type *sum)
 {
-    for (const tcc_op *op = f->body->first; op; op = op->next) {
-        if (op->code != TCC_OP_tensor_write)
-            continue;
-        bool same = tcc_attr_list(&op->attrs, "map").list.n == sum->rank;
-        for (unsigned d = 0; d < sum->rank; d++)
-            same &= tcc_map_position(op, sum->dims[d].name) >= 0;
-        if (!same)
-            return false;
-    }
-    return true;
+    bool all = true;
+    for (const tcc_op *op = f->body->first; op && all; op = op->next)
+        all = op->code != TCC_OP_tensor_write || tcc_write_has_space(op, sum);
+    return all;
 }
 
 static bool is_own(const sum_operands *p, const char *x, bool of_b)
@@ -372,7 +382,7 @@ tcc_value *tcc_contraction_uncovered(const tcc_op *reduce)
 {
     sum_operands p;
     if (tcc_contraction_is_naive(reduce->block->func) || !find_product((tcc_op *)reduce, &p) ||
-        find_sum_operands((tcc_op *)reduce, &p))
+        (p.a.read && p.b.read))
         return NULL;
     tcc_value *v = p.a.read ? p.b.value : p.a.value;
     return v->type->rank < TCC_VIEW(tensor_reduce, reduce)->a->type->rank ? v : NULL;

@@ -108,6 +108,10 @@ bool tcc_contraction_sums_along(const tcc_contraction *c, const tcc_type *field)
 /* Position of index `name` in a read's or write's map, -1 when it is not there. */
 int tcc_map_position(const tcc_op *access, const char *name);
 
+/* Whether a tensor.write has just the indices of a field; whether two have the same, each in its order. */
+bool tcc_write_has_space(const tcc_op *write, const tcc_type *field);
+bool tcc_writes_share_space(const tcc_op *x, const tcc_op *y);
+
 /* The size of the tile along an index in a function's schedule, `otherwise` if it is not set. */
 int64_t tcc_tile_size_of(const tcc_func *f, const char *index, int64_t otherwise);
 

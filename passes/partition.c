@@ -107,34 +107,12 @@ static tcc_op *last_write(const tcc_func *f)
     return op;
 }
 
-/* Whether a field has just the indices of an output. */
-static bool has_space(const tcc_type *field, const tcc_op *write)
-{
-    tcc_attr map = tcc_attr_list(&write->attrs, "map");
-    bool same = field->rank == map.list.n;
-    for (size_t i = 0; same && i < map.list.n; i++)
-        same = tcc_field_has_index(field, map.list.items[i].s);
-    return same;
-}
-
-static bool same_space(const tcc_op *x, const tcc_op *y)
-{
-    tcc_attr a = tcc_attr_list(&x->attrs, "map"), b = tcc_attr_list(&y->attrs, "map");
-    bool same = a.list.n == b.list.n;
-    for (size_t i = 0; same && i < a.list.n; i++) {
-        same = false;
-        for (size_t j = 0; !same && j < b.list.n; j++)
-            same = a.list.items[i].s == b.list.items[j].s;
-    }
-    return same;
-}
-
 /* The first write of another index space than the last one's; NULL when all have one. */
 static tcc_op *find_other_write(const tcc_func *f)
 {
     const tcc_op *last = last_write(f);
     for (tcc_op *op = f->body->first; op; op = op->next)
-        if (is_write(op) && !same_space(op, last))
+        if (is_write(op) && !tcc_writes_share_space(op, last))
             return op;
     return NULL;
 }
@@ -148,7 +126,7 @@ static bool is_shared(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_op *op)
             continue;
         if (!needs(ctx, TCC_VIEW(tensor_write, write)->a, op))
             continue;
-        if (first && !same_space(first, write))
+        if (first && !tcc_writes_share_space(first, write))
             return true;
         first = write;
     }
@@ -201,7 +179,7 @@ static int64_t count_terms(const tcc_func *f, const tcc_op *reduce)
 static const tcc_op *find_product(const tcc_func *f, const tcc_op *write)
 {
     const tcc_op *op = f->body->first;
-    while (op && !(is_reduction(op) && tcc_contraction_is(op) && has_space(op->results[0].type, write)))
+    while (op && !(is_reduction(op) && tcc_contraction_is(op) && tcc_write_has_space(write, op->results[0].type)))
         op = op->next;
     return op;
 }
@@ -216,7 +194,7 @@ static tcc_value *find_other(const tcc_func *f)
         bool stays = product ? tcc_contraction_goes_with(op, product)
                      : tcc_contraction_is(op)
                          ? false
-                         : has_space(op->results[0].type, write) || count_terms(f, op) <= FEW_TERMS;
+                         : tcc_write_has_space(write, op->results[0].type) || count_terms(f, op) <= FEW_TERMS;
         if (!stays)
             return &op->results[0];
     }
@@ -313,7 +291,7 @@ static void cut_writes(tcc_func *f, tcc_op *write, tcc_arena *scratch)
         next = op->next;
         next_in = in->next;
         if (is_write(op) && op != write)
-            tcc_op_erase(same_space(op, write) ? op : in);
+            tcc_op_erase(tcc_writes_share_space(op, write) ? op : in);
     }
     tcc_op_erase(write);
     tcc_erase_dead(step, scratch);

@@ -18,23 +18,6 @@ static bool is_of_terms(const tcc_op *reduce, tcc_arena *arena)
     return tcc_find_elementwise(TCC_VIEW(tensor_reduce, reduce)->a, arena, &ops);
 }
 
-static bool has_name(tcc_attr map, const char *name)
-{
-    for (size_t i = 0; i < map.list.n; i++)
-        if (!strcmp(map.list.items[i].s, name))
-            return true;
-    return false;
-}
-
-/* Whether two outputs have the same indices, each in its order. */
-static bool same_space(tcc_attr a, tcc_attr b)
-{
-    bool same = a.list.n == b.list.n;
-    for (size_t i = 0; same && i < a.list.n; i++)
-        same = has_name(b, a.list.items[i].s);
-    return same;
-}
-
 /* The first output, where all have its indices and nothing keeps the function from being computed so. */
 static const tcc_op *find_output(const tcc_func *f)
 {
@@ -45,7 +28,7 @@ static const tcc_op *find_output(const tcc_func *f)
         if (op->code != TCC_OP_tensor_write)
             continue;
         first = first ? first : op;
-        if (!same_space(tcc_attr_list(&first->attrs, "map"), tcc_attr_list(&op->attrs, "map")))
+        if (!tcc_writes_share_space(first, op))
             return NULL;
     }
     return first;

@@ -51,15 +51,6 @@ static tcc_value *origin_of(void *user, const char *index)
     return sp->grid->args[i];
 }
 
-/* The dimension of the first read that has the index. */
-static tcc_dim extent_of(const tcc_map *ops, const tcc_op *sum, const char *index)
-{
-    for (const tcc_op *op = sum->block->first; op != sum; op = op->next)
-        if (op->code == TCC_OP_tensor_read && tcc_map_get(ops, op) && tcc_map_position(op, index) >= 0)
-            return tcc_accessed_tensor(op)->type->dims[tcc_map_position(op, index)];
-    return (tcc_dim){NULL, 0};
-}
-
 /* What is being built. */
 typedef struct reduction {
     const tcc_op *op;
@@ -105,7 +96,7 @@ static tcc_value *build_loops(space *sp, tcc_tiling *t, const reduction *s, tcc_
     const char *index = sp->over.list.items[o].s;
     bool inner = o + 1 == sp->over.list.n;
     tcc_value *operands[] = {tcc_build_i32(&t->b, 0), NULL, NULL, acc};
-    operands[1] = tcc_build_extent(&t->b, extent_of(&s->ops, s->op, index));
+    operands[1] = tcc_build_extent(&t->b, tcc_index_extent(t->b.func, index));
     operands[2] = tcc_build_i32(&t->b, inner ? n : 1);
     tcc_op *loop = tcc_op_create(&t->b, TCC_OP_scf_for, 4, operands, 1, &s->type);
     tcc_builder outer = t->b;
@@ -151,7 +142,7 @@ static tcc_value *build_reduction(space *sp, tcc_tiling *t, const tcc_op *op)
     t->b.loc = op->loc;
     tcc_cell start = tcc_reduction_start(kind, s.type->elem);
     tcc_value *acc = ints ? tcc_build_int(&t->b, s.type, start.i) : tcc_build_float(&t->b, s.type, start.f);
-    tcc_dim extent = extent_of(&s.ops, op, innermost(sp));
+    tcc_dim extent = tcc_index_extent(t->b.func, innermost(sp));
     int64_t n = terms_at_once(sp, extent);
     bool is_short = sp->over.list.n == 1 && !extent.name && extent.size == n;
     return is_short ? build_terms(sp, t, &s, acc, NULL, n) : build_loops(sp, t, &s, acc, 0, n);

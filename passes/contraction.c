@@ -388,15 +388,18 @@ tcc_value *tcc_contraction_uncovered(const tcc_op *reduce)
     return v->type->rank < TCC_VIEW(tensor_reduce, reduce)->a->type->rank ? v : NULL;
 }
 
-/* Whether the function's target, or its plain one, has one kind of instructions for both. */
+/* Whether the function's target, or its plain one, has one kind of instructions for both, or neither has any. */
 static bool multiplied_alike(const sum_operands *p, const sum_operands *q)
 {
     const tcc_target *own = tcc_target_of(p->sum->block->func->ir);
     const tcc_target *const targets[] = {own, own->plain ? tcc_target_find(own->plain) : own};
-    bool alike = false;
-    for (int i = 0; i < 2; i++)
-        alike |= instr_for(targets[i], p) != TCC_INSTR_COUNT && instr_for(targets[i], p) == instr_for(targets[i], q);
-    return alike;
+    bool alike = false, none = true;
+    for (int i = 0; i < 2; i++) {
+        tcc_instr of_p = instr_for(targets[i], p), of_q = instr_for(targets[i], q);
+        alike |= of_p == of_q && of_p != TCC_INSTR_COUNT;
+        none &= of_p == TCC_INSTR_COUNT && of_q == TCC_INSTR_COUNT;
+    }
+    return alike || none;
 }
 
 bool tcc_contraction_goes_with(const tcc_op *reduce, const tcc_op *other)

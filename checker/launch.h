@@ -59,9 +59,6 @@ typedef struct tcc_lprogram {
     bool draws;                   /* whether tiles are drawn */
 } tcc_lprogram;
 
-/* Which parameter of its function says where an op accesses global memory; -1: it is computed. */
-int tcc_launch_parameter(const tcc_op *op);
-
 /* Finds the ops that matter. reads: of each parameter whether loads from it do. */
 tcc_lprogram *tcc_launch_slice(const tcc_func *f, const bool *reads, tcc_arena *scratch);
 

@@ -15,14 +15,6 @@ typedef struct slicer {
 
 static void *const KEPT = (void *)1;
 
-int tcc_launch_parameter(const tcc_op *op)
-{
-    const tcc_value *at = op->operands[tcc_op_global_use(op->code).operand];
-    if (at->def && at->def->code == TCC_OP_amdgcn_make_buffer)
-        at = at->def->operands[0];
-    return at->block && !at->block->parent ? (int)at->index : -1;
-}
-
 /* ---- what matters -------------------------------------------------------------------------- */
 
 static void need(slicer *s, const tcc_value *v)
@@ -116,7 +108,7 @@ static bool is_root(const slicer *s, const tcc_op *op, const bool *reads)
     if (op->code == TCC_OP_nvvm_st_shared_word || op->code == TCC_OP_nvvm_st_async_word)
         return s->program->draws;
     tcc_global_use use = tcc_op_global_use(op->code);
-    int param = use.any ? tcc_launch_parameter(op) : -1;
+    int param = tcc_op_global_parameter(op);
     return use.any && (use.writes || param < 0 || reads[param]);
 }
 
@@ -132,7 +124,7 @@ static void decode_block(slicer *s, const tcc_block *block, tcc_lcode *code);
 static void decode_access(const tcc_op *op, tcc_linst *in)
 {
     in->writes = tcc_op_global_use(op->code).writes;
-    in->param = tcc_launch_parameter(op);
+    in->param = tcc_op_global_parameter(op);
     bool buffer = op->code == TCC_OP_amdgcn_buffer_load || op->code == TCC_OP_amdgcn_buffer_store;
     in->disp = tcc_attr_int(&op->attrs, buffer ? "offset" : "disp", 0);
     in->over = tcc_attr_int(&op->attrs, "over", 0);

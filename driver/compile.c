@@ -15,6 +15,7 @@
 #include "driver/manifest.h"
 #include "driver/module.h"
 #include "driver/narrow.h"
+#include "driver/plan.h"
 #include "driver/proof.h"
 #include "driver/which_kernel.h"
 #include "frontend/frontend.h"
@@ -40,7 +41,7 @@ typedef struct job {
     tcc_pass_check *check; /* NULL: none */
     double check_ms;
     tcc_str times;
-    tcc_str manifest, schedule; /* being written: memory may run out meanwhile */
+    tcc_str manifest, schedule, plan; /* being written: memory may run out meanwhile */
     double start_ms;
     tcc_proof proof; /* of what code is being made of */
 } job;
@@ -228,10 +229,12 @@ static void describe(job *j)
         if (!strcmp(kernel, f->name)) { /* the first variant is the one that a schedule is for */
             tcc_schedule_print(&j->schedule, f, kernel);
             tcc_tile_menu_print(&j->schedule, f);
+            tcc_plan_print(&j->plan, j->ir, kernel);
         }
     }
     j->mod->manifest = tcc_str_take(&j->manifest);
     j->mod->schedule = tcc_str_take(&j->schedule);
+    j->mod->plan = tcc_str_take(&j->plan);
 }
 
 /* Hands a text to the module; TCC_ERR_MEMORY when it could not be built. */
@@ -348,7 +351,7 @@ static tcc_status run_job(job *j, const char *source, size_t size)
     if (status)
         return status;
     describe(j);
-    if (!j->mod->manifest || !j->mod->schedule)
+    if (!j->mod->manifest || !j->mod->schedule || !j->mod->plan)
         return TCC_ERR_MEMORY;
     keep_ir(j, source, size);
     if (tcc_emit_is_ir(j->o->emit))
@@ -439,6 +442,7 @@ tcc_status tcc_compile_with(tcc_context *ctx, const char *source, size_t size,
         tcc_str_free(&j->signatures[i].json);
     tcc_str_free(&j->manifest);
     tcc_str_free(&j->schedule);
+    tcc_str_free(&j->plan);
     free(j);
     if (status)
         tcc_module_destroy(mod);

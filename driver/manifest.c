@@ -7,6 +7,7 @@
 
 #include <tcc/tcc.h>
 
+#include "ir/plan.h"
 #include "ir/signature.h"
 #include "ir/target.h"
 #include "passes/contraction.h"
@@ -253,29 +254,13 @@ static void print_grid(tcc_str *out, tcc_attr grid)
 
 /* ---- steps ------------------------------------------------------------------------------- */
 
-/* The bytes of a workspace tensor, as an expression, up to where the next one may begin. */
-static void print_bytes(tcc_str *out, const tcc_type *t)
-{
-    unsigned bits = tcc_scalar_bits(t->elem);
-    tcc_str_printf(out, "[\"mul\",[\"ceildiv\",[\"mul\",%u%s", bits, t->rank ? "" : ",1");
-    int64_t row = tcc_type_row_elems(t);
-    for (unsigned d = 0; d < t->rank; d++) {
-        bool rounds = row > 1 && d + 1 == t->rank;
-        tcc_str_puts(out, rounds ? ",[\"roundup\"," : ",");
-        print_dim(out, t->dims[d]);
-        if (rounds)
-            tcc_str_printf(out, ",%lld]", (long long)row);
-    }
-    tcc_str_printf(out, "],%d],%d]", TCC_WORKSPACE_ALIGN * 8, TCC_WORKSPACE_ALIGN);
-}
-
 /* Where the workspace tensor `until` begins; NULL: where all of them end. */
 static void print_offset(tcc_str *out, const tcc_func *workspace, const tcc_value *until)
 {
     bool first = true;
     for (size_t i = 0; i < workspace->body->n_args && workspace->body->args[i] != until; i++) {
         tcc_str_puts(out, first ? "[\"add\",0," : ",");
-        print_bytes(out, workspace->body->args[i]->type);
+        print_expr(out, tcc_workspace_bytes(workspace->ir, workspace->body->args[i]->type));
         first = false;
     }
     tcc_str_puts(out, first ? "0" : "]");
@@ -389,7 +374,7 @@ static void print_memsets(tcc_str *out, const tcc_func *variant, const tcc_func 
         tcc_str_puts(out, "{\"memset\":{\"workspace\":");
         print_offset(out, workspace, tensor);
         tcc_str_puts(out, "},\"bytes\":");
-        print_bytes(out, tensor->type);
+        print_expr(out, tcc_workspace_bytes(workspace->ir, tensor->type));
         tcc_str_puts(out, ",\"byte\":0},");
     }
 }

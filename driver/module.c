@@ -140,6 +140,7 @@ void tcc_module_destroy(tcc_module *mod)
     free(mod->output);
     free(mod->manifest);
     free(mod->schedule);
+    free(mod->plan);
     tcc_arena_destroy(mod->arena);
     free(mod);
 }
@@ -159,6 +160,11 @@ const char *tcc_module_manifest(const tcc_module *mod)
 const char *tcc_module_schedule(const tcc_module *mod)
 {
     return mod && mod->schedule ? mod->schedule : "";
+}
+
+const char *tcc_module_plan(const tcc_module *mod)
+{
+    return mod && mod->plan ? mod->plan : "";
 }
 
 size_t tcc_module_kernel_count(const tcc_module *mod)

@@ -14,7 +14,7 @@ struct tcc_module {
     char *output; /* malloc'ed: text or a device object */
     size_t size;
     tcc_emit emit; /* the kind of output; TCC_EMIT_DEFAULT: textual IR */
-    char *manifest, *schedule; /* malloc'ed */
+    char *manifest, *schedule, *plan; /* malloc'ed */
     const char **kernels;
     size_t n_kernels;
     /* For tcc_interpret; locations are in `file`, of which the source may be NULL. */

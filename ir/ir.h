@@ -125,6 +125,8 @@ typedef struct tcc_global_use {
     unsigned operand;
 } tcc_global_use;
 tcc_global_use tcc_op_global_use(tcc_opcode code);
+/* The number of the entry's parameter through which an op accesses global memory; -1: it is none, or not known. */
+int tcc_op_global_parameter(const tcc_op *op);
 
 /* ---- attributes ------------------------------------------------------------------------ */
 

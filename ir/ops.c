@@ -68,6 +68,15 @@ tcc_global_use tcc_op_global_use(tcc_opcode code)
     return use;
 }
 
+int tcc_op_global_parameter(const tcc_op *op)
+{
+    const tcc_global_use use = tcc_op_global_use(op->code);
+    const tcc_value *at = use.any ? op->operands[use.operand] : NULL;
+    if (at && at->def && at->def->code == TCC_OP_amdgcn_make_buffer)
+        at = at->def->operands[0];
+    return at && at->block && !at->block->parent ? (int)at->index : -1;
+}
+
 const tcc_type *tcc_op_moves(const tcc_op *op)
 {
     return op->n_results ? op->results[0].type : op->operands[tcc_op_infos[op->code].n_operands - 1]->type;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/signature.h"
+#include "support/manifest.h"
 
 typedef struct expr_reader {
     tcc_arena *arena;
@@ -108,4 +109,30 @@ tcc_attr tcc_expr_attr(tcc_ir *ir, tcc_expr_code op, size_t n, const tcc_attr *i
     list[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_ir_name(ir, tcc_expr_op_name(op))};
     memcpy(list + 1, items, n * sizeof *items);
     return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {list, n + 1}};
+}
+
+/* ---- bytes ------------------------------------------------------------------------------------ */
+
+static tcc_attr operation(tcc_ir *ir, tcc_expr_code op, tcc_attr a, int64_t b)
+{
+    const tcc_attr operands[] = {a, {.kind = TCC_ATTR_INT, .i = b}};
+    return tcc_expr_attr(ir, op, 2, operands, 0);
+}
+
+tcc_attr tcc_workspace_bytes(tcc_ir *ir, const tcc_type *tensor)
+{
+    int64_t bits = tcc_scalar_bits(tensor->elem), row = tcc_type_row_elems(tensor);
+    tcc_attr *factors = TCC_NEW_ARRAY(ir->arena, tcc_attr, tensor->rank + 1);
+    factors[0] = (tcc_attr){.kind = TCC_ATTR_INT, .i = bits % 8 ? bits : bits / 8};
+    for (unsigned d = 0; d < tensor->rank; d++) {
+        tcc_dim dim = tensor->dims[d];
+        tcc_attr extent = dim.name ? (tcc_attr){.kind = TCC_ATTR_STR, .s = dim.name}
+                                   : (tcc_attr){.kind = TCC_ATTR_INT, .i = dim.size};
+        bool rounds = row > 1 && d + 1 == tensor->rank;
+        factors[d + 1] = rounds ? operation(ir, TCC_EXPR_roundup, extent, row) : extent;
+    }
+    tcc_attr bytes = tcc_expr_attr(ir, TCC_EXPR_mul, tensor->rank + 1, factors, 1);
+    if (bits % 8)
+        bytes = operation(ir, TCC_EXPR_ceildiv, bytes, 8);
+    return operation(ir, TCC_EXPR_roundup, bytes, TCC_WORKSPACE_ALIGN);
 }

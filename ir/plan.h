@@ -19,6 +19,9 @@ const char *tcc_expr_read(tcc_arena *arena, tcc_attr a, tcc_attr dims, tcc_expr 
 int64_t tcc_variant_cost(const tcc_func *variant, const tcc_func *s, const int64_t *dims,
                          const tcc_device_attrs *device, tcc_arena *arena);
 
+/* The bytes of a workspace tensor, as an expression, up to where the next one may begin. */
+tcc_attr tcc_workspace_bytes(tcc_ir *ir, const tcc_type *tensor);
+
 /* [op, items…]; the item itself when there is but one, and `none` when there is none. */
 tcc_attr tcc_expr_attr(tcc_ir *ir, tcc_expr_code op, size_t n, const tcc_attr *items, int64_t none);
 

@@ -19,6 +19,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/cut.h"
 #include "ir/schedule_key.h"
 #include "ir/signature.h"
 #include "passes/contraction.h"
@@ -47,6 +48,7 @@ static void make_copy(tcc_func *step, tcc_value *from, tcc_value *to)
     for (int i = 0; i < TCC_KEY_COUNT; i++)
         tcc_attr_remove(&step->attrs, tcc_schedule_keys[i].name);
     tcc_attr_set_int(ir, &step->attrs, "step", 1);
+    tcc_cut_set(step, TCC_CUT_unaligned);
     tcc_op *end = step->body->last;
     while (end->prev)
         tcc_op_erase(end->prev);

@@ -8,10 +8,10 @@
  * After:   func @f(…, %m: tensor<f32[M]>, %s: tensor<f32[M]>) {before = [f__m, f__s], …} {
  *            … %0 = tensor.read %m {map = [m]} …
  *          }
- *          func @f__m(…, %m: …) {step = 1, part = f__m, …} {
+ *          func @f__m(…, %m: …) {step = 1, part = f__m, cut = nested, …} {
  *            … tensor.write …, %m {map = [m]}
  *          }
- *          func @f__s(…) {step = 1, …} {…}
+ *          func @f__s(…) {step = 1, part = f__s, cut = fewer, …} {…}
  *
  * One kernel computes either sums of products over one index space, which matrix instructions multiply, and what is
  * computed elementwise of these sums and of tensors in the same index space; or, elementwise in the index space of its
@@ -25,6 +25,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/cut.h"
 #include "ir/reduction.h"
 #include "ir/schedule_key.h"
 #include "ir/signature.h"
@@ -185,7 +186,7 @@ static const tcc_op *find_product(const tcc_func *f, const tcc_op *write)
 }
 
 /* The first reduction that the kernel cannot or should not compute. */
-static tcc_value *find_other(const tcc_func *f)
+static tcc_value *find_other(const tcc_func *f, tcc_cut *why)
 {
     const tcc_op *write = last_write(f), *product = write ? find_product(f, write) : NULL;
     for (tcc_op *op = f->body->first; write && op; op = op->next) {
@@ -195,10 +196,37 @@ static tcc_value *find_other(const tcc_func *f)
                      : tcc_contraction_is(op)
                          ? false
                          : tcc_write_has_space(write, op->results[0].type) || count_terms(f, op) <= FEW_TERMS;
-        if (!stays)
-            return &op->results[0];
+        if (stays)
+            continue;
+        *why = product ? TCC_CUT_beside : TCC_CUT_fewer;
+        return &op->results[0];
     }
     return NULL;
+}
+
+/* ---- what is cut off ------------------------------------------------------------------------------ */
+
+/* A field, or the outputs of an index space. */
+typedef struct part {
+    tcc_value *value; /* NULL: none */
+    tcc_op *write;    /* NULL: none */
+    tcc_cut why;
+} part;
+
+/* What a function does not compute together with the rest; without value and write where there is no such thing. */
+static part find_part(tcc_pass_ctx *ctx, const tcc_func *f)
+{
+    part p = {.value = find_nested(ctx, f), .why = TCC_CUT_nested};
+    if (!p.value)
+        p = (part){.value = find_uncovered(f), .why = TCC_CUT_uncovered};
+    if (!p.value)
+        p = (part){.value = find_shared(ctx, f), .why = TCC_CUT_shared};
+    if (!p.value)
+        p = (part){.write = find_other_write(f), .why = TCC_CUT_space};
+    if (!p.value && !p.write)
+        p.value = find_other(f, &p.why);
+    tcc_value *inout = p.value || p.write ? find_inout(ctx, f) : NULL;
+    return inout ? (part){.value = inout, .why = TCC_CUT_overwritten} : p;
 }
 
 /* ---- cuts --------------------------------------------------------------------------------------- */
@@ -211,7 +239,7 @@ static void drop_schedule(tcc_func *f)
 }
 
 /* A copy of f that is a step before it, after the others. */
-static tcc_func *add_step(tcc_func *f, const char *what)
+static tcc_func *add_step(tcc_func *f, const char *what, tcc_cut why)
 {
     tcc_ir *ir = f->ir;
     tcc_attr before = tcc_attr_list(&f->attrs, "before");
@@ -226,6 +254,7 @@ static tcc_func *add_step(tcc_func *f, const char *what)
     tcc_attr_set_int(ir, &step->attrs, "step", 1);
     tcc_attr_set_str(ir, &step->attrs, "kernel", tcc_func_kernel(f));
     tcc_attr_set_str(ir, &step->attrs, "part", step->name);
+    tcc_cut_set(step, why);
     drop_schedule(step);
     names[before.list.n] = step->name;
     tcc_attr_set_strs(ir, &f->attrs, "before", before.list.n + 1, names);
@@ -259,11 +288,12 @@ static const tcc_type *stored_type(const tcc_func *f, const tcc_type *field)
 }
 
 /* Lets a step compute a field, and f read it. */
-static void cut_value(tcc_func *f, tcc_value *v, tcc_arena *scratch)
+static void cut_value(tcc_func *f, const part *p, tcc_arena *scratch)
 {
+    tcc_value *v = p->value;
     const char *name = v->name ? v->name : is_reduction(v->def) ? tcc_attr_str(&v->def->attrs, "kind", "") : "value";
     tcc_value *tensor = tcc_func_add_workspace(f, stored_type(f, v->type), name);
-    tcc_func *step = add_step(f, name);
+    tcc_func *step = add_step(f, name, p->why);
     tcc_op *same = op_in(step, f, v->def);
     for (tcc_op *op = step->body->first, *next; op; op = next) {
         next = op->next;
@@ -283,10 +313,11 @@ static void cut_value(tcc_func *f, tcc_value *v, tcc_arena *scratch)
 }
 
 /* Lets a step write the outputs of an index space. */
-static void cut_writes(tcc_func *f, tcc_op *write, tcc_arena *scratch)
+static void cut_writes(tcc_func *f, const part *p, tcc_arena *scratch)
 {
+    tcc_op *write = p->write;
     const tcc_value *tensor = TCC_VIEW(tensor_write, write)->tensor;
-    tcc_func *step = add_step(f, tensor->name ? tensor->name : "output");
+    tcc_func *step = add_step(f, tensor->name ? tensor->name : "output", p->why);
     for (tcc_op *op = f->body->first, *in = step->body->first, *next, *next_in; op; op = next, in = next_in) {
         next = op->next;
         next_in = in->next;
@@ -302,20 +333,13 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     if (tcc_attr_find(&f->attrs, "assumes") || !last_write(f))
         return TCC_OK;
-    for (;; *changed = true) {
-        tcc_value *v = find_nested(ctx, f);
-        v = v ? v : find_uncovered(f);
-        v = v ? v : find_shared(ctx, f);
-        tcc_op *write = v ? NULL : find_other_write(f);
-        v = v || write ? v : find_other(f);
-        if (!v && !write)
-            return TCC_OK;
-        tcc_value *inout = find_inout(ctx, f);
-        if (v || inout)
-            cut_value(f, inout ? inout : v, ctx->scratch);
+    for (part p; p = find_part(ctx, f), p.value || p.write; *changed = true) {
+        if (p.value)
+            cut_value(f, &p, ctx->scratch);
         else
-            cut_writes(f, write, ctx->scratch);
+            cut_writes(f, &p, ctx->scratch);
     }
+    return TCC_OK;
 }
 
 const tcc_pass tcc_pass_partition = {"partition", "cut what one kernel cannot compute into steps", .run = run};

@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "ir/assume.h"
+#include "ir/cut.h"
 #include "ir/schedule_key.h"
 #include "ir/signature.h"
 #include "passes/choose_schedule.h"
@@ -198,6 +199,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_func *rest = tcc_func_clone(f, tcc_arena_printf(ctx->ir->arena, "%s__sum", f->name));
     tcc_attr_remove(&rest->attrs, "before");
     tcc_attr_set_int(ctx->ir, &rest->attrs, "step", 1);
+    tcc_cut_set(rest, TCC_CUT_parts);
     tcc_attr_set_strs(ctx->ir, &f->attrs, "after", 1, &rest->name);
     keep_product(f, &s);
     keep_rest(rest, &s);

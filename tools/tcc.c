@@ -52,7 +52,7 @@ typedef struct arguments {
     size_t n_targets;
     char *native; /* the target that --target=native is; else NULL */
     int emit;     /* a tcc_emit or one of those above */
-    bool emit_given, print_schedule, no_cubins;
+    bool emit_given, print_schedule, print_plan, no_cubins;
     diagnostic_printer diagnostics;
 } arguments;
 
@@ -169,6 +169,7 @@ static void take_option(arguments *a, int id, const char *value)
     case OPTION_TCC_TILES: parse_tiles(a, value); break;
     case OPTION_TCC_FOR: parse_ranges(a, (char *)value); break;
     case OPTION_TCC_PRINT_SCHEDULE: a->print_schedule = true; break;
+    case OPTION_TCC_PRINT_PLAN: a->print_plan = true; break;
     case OPTION_TCC_PRINT_AFTER: a->options.print_after = value; break;
     case OPTION_TCC_VERIFY_EACH: a->options.verify_each = true; break;
     case OPTION_TCC_CHECK_PASSES:
@@ -296,6 +297,7 @@ static void check_kind(const arguments *a)
 static void check_reached(const arguments *a)
 {
     const char *shown = a->print_schedule         ? "--print-schedule"
+                        : a->print_plan           ? "--print-plan"
                         : a->options.print_after  ? "--print-after"
                         : a->options.check_passes ? "--check-passes"
                                                   : NULL;
@@ -317,6 +319,8 @@ static tcc_status compile(arguments *a, tcc_context *ctx, tcc_module *modules[MA
         status = tcc_compile_with(ctx, source, size, &a->options, &modules[i]);
         if (!status && a->print_schedule)
             fputs(tcc_module_schedule(modules[i]), stderr);
+        if (!status && a->print_plan)
+            fputs(tcc_module_plan(modules[i]), stderr);
     }
     free(source);
     return status;

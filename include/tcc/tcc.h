@@ -228,6 +228,11 @@ TCC_API const char *tcc_module_manifest(const tcc_module *mod);
 /* The schedule in force for every kernel, in the language's own syntax. Borrowed. */
 TCC_API const char *tcc_module_schedule(const tcc_module *mod);
 
+/* What a launch of every kernel runs, as text: its steps, in order, the tensors that each reads and stores, why it is a
+ * step of its own, and the bytes of the workspace as expressions of dimensions (docs/tools.md). For a kernel whose
+ * variants take different steps, each such plan. "" above the tile level. Borrowed from the module. */
+TCC_API const char *tcc_module_plan(const tcc_module *mod);
+
 /* Number of kernels, and the name of the i-th in source order (NULL when out of range). */
 TCC_API size_t tcc_module_kernel_count(const tcc_module *mod);
 TCC_API const char *tcc_module_kernel_name(const tcc_module *mod, size_t i);

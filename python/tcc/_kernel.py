@@ -157,6 +157,11 @@ class Kernel:
         return self._module(_lib.TIR).schedule
 
     @property
+    def plan(self) -> str:
+        """What a launch runs: its steps, what each reads and stores, and the workspace: docs/tools.md."""
+        return self._module(_lib.TIR).plan
+
+    @property
     def manifest(self) -> str:
         """Its manifest, which describes how to launch it, as JSON: docs/abi.md."""
         return self._module(_lib.TIR).manifest

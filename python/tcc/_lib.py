@@ -123,6 +123,7 @@ _FUNCTIONS = {
     "tcc_module_output": (_handle, [_handle, c.POINTER(c.c_size_t)]),
     "tcc_module_manifest": (c.c_char_p, [_handle]),
     "tcc_module_schedule": (c.c_char_p, [_handle]),
+    "tcc_module_plan": (c.c_char_p, [_handle]),
     "tcc_text_destroy": (None, [_handle]),
     "tcc_timeline_read": ("status", [_handle, _handle, c.c_char_p, _array, c.c_size_t, c.c_char_p, _array, _array]),
     "tcc_interpret_elements": ("status", [_handle, _handle, c.c_char_p, _array, _array, _handle]),
@@ -291,6 +292,10 @@ class Module:
     @property
     def schedule(self) -> str:
         return text_of(lib.tcc_module_schedule(self.handle))
+
+    @property
+    def plan(self) -> str:
+        return text_of(lib.tcc_module_plan(self.handle))
 
 
 def targets() -> tuple[str, ...]:

@@ -514,6 +514,7 @@ START_TEST(nothing_may_be_asked)
     ck_assert_ptr_null(tcc_module_output(NULL, NULL));
     ck_assert_str_eq(tcc_module_manifest(NULL), "");
     ck_assert_str_eq(tcc_module_schedule(NULL), "");
+    ck_assert_str_eq(tcc_module_plan(NULL), "");
     ck_assert_uint_eq(tcc_module_kernel_count(NULL), 0);
     ck_assert_ptr_null(tcc_module_kernel_name(NULL, 0));
     ck_assert_ptr_null(tcc_program_manifest(NULL));

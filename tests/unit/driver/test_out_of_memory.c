@@ -82,6 +82,7 @@ static void check_same(const tcc_module *mod, const tcc_module *whole)
     ck_assert(!strcmp(tcc_module_output(mod, NULL), tcc_module_output(whole, NULL)));
     ck_assert(!strcmp(tcc_module_manifest(mod), tcc_module_manifest(whole)));
     ck_assert(!strcmp(tcc_module_schedule(mod), tcc_module_schedule(whole)));
+    ck_assert(!strcmp(tcc_module_plan(mod), tcc_module_plan(whole)));
 }
 
 #ifdef TCC_SANITIZED

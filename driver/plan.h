@@ -1,0 +1,14 @@
+/* plan: what a launch of a kernel runs, for people.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_DRIVER_PLAN_H
+#define TCC_DRIVER_PLAN_H
+
+#include "ir/ir.h"
+#include "support/str.h"
+
+/* The steps of a kernel, in order, with the tensors that each reads and stores, and why it is one; and the bytes of
+ * the workspace. Variants whose steps differ from those of the ones before are shown, too. IR from the tile level on. */
+void tcc_plan_print(tcc_str *out, const tcc_ir *ir, const char *kernel);
+
+#endif

@@ -7,6 +7,7 @@
 
 #include <tcc/tcc.h>
 
+#include "driver/plan.h"
 #include "ir/plan.h"
 #include "ir/signature.h"
 #include "ir/target.h"
@@ -190,15 +191,15 @@ static bool is_record(tcc_attr a, size_t r)
 }
 
 /* What is not a record, in IR written by hand, is written unchanged: the manifest's reader rejects
- * it. */
-static void print_record(tcc_str *out, tcc_attr record)
+ * it. False: so it is; else the object is not ended yet. */
+static bool begin_record(tcc_str *out, tcc_attr record)
 {
     size_t r = 0, n = sizeof records / sizeof *records;
     while (r < n && !is_record(record, r))
         r++;
     if (r == n) {
         print_attr(out, record);
-        return;
+        return false;
     }
     tcc_str_puts(out, "{");
     if (records[r].nested)
@@ -207,7 +208,13 @@ static void print_record(tcc_str *out, tcc_attr record)
         tcc_str_printf(out, "%s\"%s\":", i > 1 ? "," : "", records[r].format[i - 1]);
         print_attr(out, record.list.items[i]);
     }
-    tcc_str_puts(out, records[r].nested ? "}}" : "}");
+    tcc_str_puts(out, records[r].nested ? "}" : "");
+    return true;
+}
+
+static void print_record(tcc_str *out, tcc_attr record)
+{
+    tcc_str_puts(out, begin_record(out, record) ? "}" : "");
 }
 
 /* An expression of ir/plan.h. */
@@ -266,23 +273,28 @@ static void print_offset(tcc_str *out, const tcc_func *workspace, const tcc_valu
     tcc_str_puts(out, first ? "0" : "]");
 }
 
-/* A parameter: a record, in which a workspace tensor is where it begins. */
-static void print_param(tcc_str *out, tcc_attr record, const tcc_func *workspace)
+/* A parameter: a record, in which a workspace tensor is where it begins, and its bytes; and how a tensor is accessed. */
+static void print_param(tcc_str *out, tcc_attr record, const char *access, const tcc_func *workspace)
 {
     bool pointer = is_record(record, RECORD_pointer), map = is_record(record, RECORD_tensor_map);
     bool named = (pointer || map) && record.list.items[1].kind == TCC_ATTR_STR;
     const tcc_value *tensor = named ? tcc_func_parameter(workspace, record.list.items[1].s) : NULL;
     if (!tensor) {
-        print_record(out, record);
+        bool begun = begin_record(out, record);
+        if (begun && named)
+            tcc_str_printf(out, ",\"access\":\"%s\"", access);
+        tcc_str_puts(out, begun ? "}" : "");
         return;
     }
     tcc_str_puts(out, map ? "{\"tensor_map\":{\"workspace\":" : "{\"workspace\":");
     print_offset(out, workspace, tensor);
+    tcc_str_puts(out, ",\"bytes\":");
+    print_expr(out, tcc_workspace_bytes(workspace->ir, tensor->type));
     for (size_t i = 2; i < record.list.n; i++) {
         tcc_str_printf(out, ",\"%s\":", records[RECORD_tensor_map].format[i - 1]);
         print_attr(out, record.list.items[i]);
     }
-    tcc_str_puts(out, map ? "}}" : "}");
+    tcc_str_printf(out, "%s,\"access\":\"%s\"}", map ? "}" : "", access);
 }
 
 static void print_step(tcc_str *out, const tcc_func *f, const tcc_func *workspace, bool first)
@@ -309,9 +321,11 @@ static void print_step(tcc_str *out, const tcc_func *f, const tcc_func *workspac
         tcc_str_puts(out, ",\"overlaps\":1");
     tcc_str_puts(out, ",\"params\":[");
     tcc_attr params = tcc_attr_list(&f->attrs, "params");
+    static const char *const names[] = {"none", [TCC_READS] = "read", [TCC_STORES] = "write", "both"};
+    const unsigned char *uses = tcc_parameter_uses(f);
     for (size_t i = 0; i < params.list.n; i++) {
         tcc_str_puts(out, i ? "," : "");
-        print_param(out, params.list.items[i], workspace);
+        print_param(out, params.list.items[i], names[i < f->body->n_args ? uses[i] : 0], workspace);
     }
     tcc_str_puts(out, "]}");
 }

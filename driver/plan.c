@@ -11,8 +11,6 @@
 
 /* ---- what a step reads and stores --------------------------------------------------------------- */
 
-typedef enum tensor_use { READS = 1, STORES = 2 } tensor_use;
-
 /* The tensor that a parameter is, or through which it is reached; NULL: none. */
 static const char *tensor_of(const tcc_func *f, size_t parameter)
 {
@@ -35,18 +33,24 @@ static int accessed_by(const tcc_op *op)
     return -1;
 }
 
-/* How the ops of a step use each of a variant's arguments: bits of tensor_use. */
-static unsigned char *find_uses(const tcc_func *step, const tcc_func *arguments)
+unsigned char *tcc_parameter_uses(const tcc_func *f)
 {
-    unsigned char *uses = TCC_NEW_ARRAY(step->ir->arena, unsigned char, arguments->body->n_args + 1);
-    unsigned char *of = TCC_NEW_ARRAY(step->ir->arena, unsigned char, step->body->n_args + 1);
-    for (tcc_op *op = step->body->first; op; op = tcc_walk_next(op, step->body)) {
+    unsigned char *of = TCC_NEW_ARRAY(f->ir->arena, unsigned char, f->body->n_args + 1);
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
         int parameter = accessed_by(op);
         if (parameter < 0)
             continue;
-        of[parameter] |= tcc_op_does(op->code, TCC_READS_TENSOR | TCC_READS_GLOBAL) ? READS : 0;
-        of[parameter] |= tcc_op_does(op->code, TCC_WRITES_TENSOR | TCC_WRITES_GLOBAL) ? STORES : 0;
+        of[parameter] |= tcc_op_does(op->code, TCC_READS_TENSOR | TCC_READS_GLOBAL) ? TCC_READS : 0;
+        of[parameter] |= tcc_op_does(op->code, TCC_WRITES_TENSOR | TCC_WRITES_GLOBAL) ? TCC_STORES : 0;
     }
+    return of;
+}
+
+/* The same for each of a variant's arguments. */
+static unsigned char *find_uses(const tcc_func *step, const tcc_func *arguments)
+{
+    unsigned char *uses = TCC_NEW_ARRAY(step->ir->arena, unsigned char, arguments->body->n_args + 1);
+    const unsigned char *of = tcc_parameter_uses(step);
     for (size_t i = 0; i < step->body->n_args; i++) {
         const char *name = of[i] ? tensor_of(step, i) : NULL;
         const tcc_value *argument = name ? tcc_func_parameter(arguments, name) : NULL;
@@ -74,7 +78,7 @@ static void print_tensor(tcc_str *out, const tcc_value *tensor)
 }
 
 /* The tensors among a variant's arguments that a step uses in a way. */
-static void print_uses(tcc_str *out, const tcc_func *arguments, const unsigned char *uses, tensor_use use,
+static void print_uses(tcc_str *out, const tcc_func *arguments, const unsigned char *uses, unsigned use,
                        const char *what)
 {
     const char *sep = what;
@@ -146,8 +150,8 @@ static void print_steps(tcc_str *out, const tcc_func *variant, const tcc_func *a
         const unsigned char *uses = find_uses(step, arguments);
         const char *why = tcc_cut_why(step);
         tcc_str_printf(out, "  step %zu %s\n", s + 1, names ? step->name : "");
-        print_uses(out, arguments, uses, READS, "    reads  ");
-        print_uses(out, arguments, uses, STORES, "    stores ");
+        print_uses(out, arguments, uses, TCC_READS, "    reads  ");
+        print_uses(out, arguments, uses, TCC_STORES, "    stores ");
         if (why)
             tcc_str_printf(out, "    since  %s\n", why);
     }

@@ -60,8 +60,8 @@ typedef struct tcc_requirement {
 
 /* How a tensor map is made from a launch's arguments. */
 typedef struct tcc_tma_recipe {
-    int arg;         /* -1: a tensor in the workspace */
-    tcc_expr offset; /* of that one, bytes */
+    int arg;                /* -1: a tensor in the workspace */
+    tcc_expr offset, bytes; /* of that one: where it begins, and its size */
     unsigned rank;
     const tcc_elem_type *type;
     tcc_extent dims[TCC_MAX_TMA_RANK];         /* innermost first */
@@ -79,9 +79,11 @@ typedef struct tcc_param {
         TCC_PARAM_SCALAR
     } kind;
     unsigned arg;              /* POINTER, SCALAR */
-    tcc_expr offset;           /* WORKSPACE: bytes from its beginning */
+    tcc_expr offset, bytes;    /* WORKSPACE: bytes from its beginning, and of the tensor there */
     tcc_extent extent;         /* DIM */
     const tcc_tma_recipe *map; /* TENSOR_MAP */
+    bool says_access;          /* whether the next two are known */
+    bool reads, writes;        /* the tensor that it points to */
 } tcc_param;
 
 /* The launch of one entry. */

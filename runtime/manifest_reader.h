@@ -61,6 +61,8 @@ bool tcc_read_expr(tcc_manifest_reader *r, const char *where, const tcc_json *v,
 bool tcc_read_optional_expr(tcc_manifest_reader *r, const char *where, const tcc_json *v, tcc_expr *out);
 
 bool tcc_read_type(tcc_manifest_reader *r, const char *where, const tcc_json *v, const tcc_elem_type **out);
+/* Whether what its steps read and write goes together, whatever the extents. */
+bool tcc_check_plan(tcc_manifest_reader *r, const char *where, const tcc_variant *v);
 bool tcc_read_variant(tcc_manifest_reader *r, const char *where, const tcc_json *v, tcc_variant *out);
 
 #endif

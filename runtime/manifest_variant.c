@@ -92,12 +92,38 @@ static bool read_swizzle(tcc_manifest_reader *r, const char *where, const tcc_js
     return TCC_BAD_MANIFEST(r, where, "%lld is not one of 0, 32, 64, 128", (long long)bytes);
 }
 
-/* Which tensor a map is of: {"arg": NAME} or {"workspace": OFFSET}. */
+/* The bytes of a tensor in the workspace, which need not be said: then it has all that there are. */
+static bool read_bytes(tcc_manifest_reader *r, const char *where, const tcc_json *v, tcc_expr *out)
+{
+    return tcc_read_optional_expr(r, tcc_place_in(r, where, "bytes"), tcc_json_member(v, "bytes"), out);
+}
+
+/* "none", "read", "write" or "both". */
+static bool read_access(tcc_manifest_reader *r, const char *where, const tcc_json *v, tcc_param *out)
+{
+    static const char *const names[] = {"none", "read", "write", "both"};
+    const char *name;
+    out->says_access = tcc_json_member(v, "access");
+    if (!out->says_access)
+        return true;
+    where = tcc_place_in(r, where, "access");
+    if (!tcc_read_string(r, where, tcc_json_member(v, "access"), &name))
+        return false;
+    unsigned i = 0;
+    while (i < 4 && strcmp(name, names[i]))
+        i++;
+    out->reads = i & 1;
+    out->writes = i & 2;
+    return i < 4 || TCC_BAD_MANIFEST(r, where, "unknown access '%s'", name);
+}
+
+/* Which tensor a map is of: {"arg": NAME} or {"workspace": OFFSET, "bytes": BYTES}. */
 static bool read_mapped(tcc_manifest_reader *r, const char *where, const tcc_json *v, tcc_tma_recipe *out)
 {
     unsigned arg = 0;
     const tcc_json *offset = tcc_json_member(v, "workspace");
-    bool ok = offset ? tcc_read_expr(r, tcc_place_in(r, where, "workspace"), offset, &out->offset)
+    bool ok = offset ? tcc_read_expr(r, tcc_place_in(r, where, "workspace"), offset, &out->offset) &&
+                           read_bytes(r, where, v, &out->bytes)
                      : tcc_read_arg(r, tcc_place_in(r, where, "arg"), tcc_json_member(v, "arg"), false, &arg);
     out->arg = offset ? -1 : (int)arg;
     return ok;
@@ -134,15 +160,18 @@ static bool read_param(tcc_manifest_reader *r, const char *where, const tcc_json
         out->kind = TCC_PARAM_TENSOR_MAP;
         tcc_tma_recipe *map = TCC_NEW(r->arena, tcc_tma_recipe);
         out->map = map;
-        return read_map(r, tcc_place_in(r, where, "tensor_map"), tcc_json_member(v, "tensor_map"), map);
+        return read_map(r, tcc_place_in(r, where, "tensor_map"), tcc_json_member(v, "tensor_map"), map) &&
+               read_access(r, where, v, out);
     }
     if (tcc_json_member(v, "pointer")) {
         out->kind = TCC_PARAM_POINTER;
-        return tcc_read_arg(r, tcc_place_in(r, where, "pointer"), tcc_json_member(v, "pointer"), false, &out->arg);
+        return tcc_read_arg(r, tcc_place_in(r, where, "pointer"), tcc_json_member(v, "pointer"), false, &out->arg) &&
+               read_access(r, where, v, out);
     }
     if (tcc_json_member(v, "workspace")) {
         out->kind = TCC_PARAM_WORKSPACE;
-        return tcc_read_expr(r, tcc_place_in(r, where, "workspace"), tcc_json_member(v, "workspace"), &out->offset);
+        return tcc_read_expr(r, tcc_place_in(r, where, "workspace"), tcc_json_member(v, "workspace"), &out->offset) &&
+               read_bytes(r, where, v, &out->bytes) && read_access(r, where, v, out);
     }
     if (tcc_json_member(v, "dim")) {
         out->kind = TCC_PARAM_DIM;
@@ -238,5 +267,6 @@ bool tcc_read_variant(tcc_manifest_reader *r, const char *where, const tcc_json 
     for (size_t i = 0; i < out->n_steps; i++)
         for (size_t j = 0; j < out->steps[i].entry.n_params; j++)
             n_maps += out->steps[i].entry.params[j].kind == TCC_PARAM_TENSOR_MAP;
-    return n_maps <= max_maps || TCC_BAD_MANIFEST(r, where, "%zu tensor maps, at most %zu", n_maps, max_maps);
+    return (n_maps <= max_maps || TCC_BAD_MANIFEST(r, where, "%zu tensor maps, at most %zu", n_maps, max_maps)) &&
+           tcc_check_plan(r, where, out);
 }

@@ -133,12 +133,25 @@ static bool byte_count(const planner *p, const tcc_expr *e, int64_t *out)
     return tcc_expr_value(e, p->dims, p->device, out) && *out >= 0;
 }
 
-/* False where the driver could not encode the map. In the workspace its address is an offset yet. */
+/* The bytes of the tensor that a map is of, which in the workspace begins at the offset. */
+static bool mapped_bytes(const planner *p, const tcc_tma_recipe *map, int64_t *offset, int64_t *bytes)
+{
+    if (map->arg >= 0) /* of whole bytes */
+        return multiply(p->kernel->arg_extents[map->arg], p->kernel->args[map->arg].rank, map->type->bits / 8, p->dims,
+                        bytes);
+    if (!byte_count(p, &map->offset, offset) || *offset > p->plan->workspace_bytes)
+        return false;
+    *bytes = p->plan->workspace_bytes - *offset;
+    return !map->bytes.n || byte_count(p, &map->bytes, bytes);
+}
+
+/* False where the driver could not encode the map, or it is of more than its tensor has. In the workspace its address
+ * is an offset yet. */
 static bool map_values(const planner *p, const tcc_tma_recipe *map, tcc_tma_values *out)
 {
     const int64_t *dims = p->dims;
-    int64_t offset = 0;
-    if (map->arg < 0 && (!byte_count(p, &map->offset, &offset) || offset > p->plan->workspace_bytes))
+    int64_t offset = 0, room, last = 0;
+    if (!mapped_bytes(p, map, &offset, &room))
         return false;
     *out = (tcc_tma_values){.address = map->arg < 0 ? (uint64_t)offset : p->args[map->arg].device};
     for (unsigned i = 0; i < map->rank; i++) {
@@ -153,8 +166,11 @@ static bool map_values(const planner *p, const tcc_tma_recipe *map, tcc_tma_valu
             bytes > MAX_MAP_STRIDE_BYTES)
             return false;
         out->strides_bytes[i] = (uint64_t)bytes;
+        if (__builtin_mul_overflow((int64_t)out->dims[i + 1] - 1, bytes, &bytes) ||
+            __builtin_add_overflow(last, bytes, &last))
+            return false;
     }
-    return true;
+    return last <= room && (int64_t)out->dims[0] <= (room - last) / (map->type->bits / 8);
 }
 
 static bool plan_param(planner *p, const tcc_param *param)

@@ -199,7 +199,7 @@ START_TEST(the_reference_has_the_parameters_of_its_kernel)
     const int64_t dims[] = {B, M, K, N};
     double *args[] = {&x[0][0][0], &w[0][0], bias, &alpha, &y[0][0][0]};
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
-        static char text[1 << 16];
+        static char text[1 << 17];
         const char *at = strstr(manifest, changes[i][0]);
         ck_assert_ptr_nonnull(at);
         snprintf(text, sizeof text, "%.*s%s%s", (int)(at - manifest), manifest, changes[i][1],

@@ -183,7 +183,7 @@ END_TEST
     SAMPLE_MODULE(SAMPLE_KERNEL(                                                                                 \
         SAMPLE_ARGS,                                                                                             \
         "{\"name\":\"split\",\"requires\":[],\"cost\":1,"                                                        \
-        "\"workspace_bytes\":[\"add\",256,[\"mul\",\"M\",4]],\"steps\":["                                        \
+        "\"workspace_bytes\":[\"add\",256,[\"mul\",\"M\",128]],\"steps\":["                                      \
         "{\"memset\":{\"pointer\":\"C\"},\"bytes\":6,\"byte\":255},"                                             \
         "{\"memset\":{\"workspace\":256},\"bytes\":[\"mul\",\"M\",4],\"byte\":0}," STEP(                         \
             "matmul", "[\"min\",[\"mul\",\"B\",\"M\"],{\"device\":\"sms\"}]",                                    \

@@ -238,10 +238,18 @@ static const struct {
 #define MAP(at, stride)                                                                            \
     "{\"tensor_map\":{\"workspace\":" at ",\"dims\":[8,4],\"strides\":[[" stride "]],"              \
     "\"box\":[8,1],\"swizzle\":0,\"type\":\"f32\"}}"
-    {WITH_STEPS("128", LAUNCH("2", MAP("128", "8"))), true},
-    {WITH_STEPS("128", LAUNCH("2", MAP("129", "8"))), false},
-    {WITH_STEPS("0", LAUNCH("2", MAP("0", "[\"roundup\",\"M\",4]"))), true},
-    {WITH_STEPS("0", LAUNCH("2", MAP("0", "[\"roundup\",\"M\",4],2147483647"))), false},
+    {WITH_STEPS("256", LAUNCH("2", MAP("128", "8"))), true},
+    {WITH_STEPS("255", LAUNCH("2", MAP("128", "8"))), false},
+    {WITH_STEPS("127", LAUNCH("2", MAP("128", "8"))), false},
+    {WITH_STEPS("256", LAUNCH("2", MAP("0,\"bytes\":127", "8"))), false},
+    {WITH_STEPS("3632", LAUNCH("2", MAP("0", "[\"roundup\",\"M\",4]"))), true},
+    {WITH_STEPS("3631", LAUNCH("2", MAP("0", "[\"roundup\",\"M\",4]"))), false},
+    {WITH_STEPS("3632", LAUNCH("2", MAP("0", "[\"roundup\",\"M\",4],2147483647"))), false},
+#define MAP_OF_C(rows)                                                                             \
+    "{\"tensor_map\":{\"arg\":\"C\",\"dims\":[\"N\"," rows "],\"strides\":[[\"N\"]],"              \
+    "\"box\":[8,1],\"swizzle\":0,\"type\":\"f16\"}}"
+    {WITH_STEPS("0", LAUNCH("2", MAP_OF_C("\"B.M\""))), true},
+    {WITH_STEPS("0", LAUNCH("2", MAP_OF_C("\"B.M.2\""))), false},
     {WITH_STEPS("0", LAUNCH("2", "{\"dim\":\"M.N.2\"}")), true},
     {WITH_STEPS("0", LAUNCH("2", "{\"dim\":\"M.N.N.M\"}")), false},
     {WITH_STEPS("0", LAUNCH("3", "")), false}, /* no multiple of the cluster */

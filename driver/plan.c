@@ -62,19 +62,19 @@ static unsigned char *find_uses(const tcc_func *step, const tcc_func *arguments)
 
 /* ---- text --------------------------------------------------------------------------------------- */
 
-/* sum: f32[H, S, T] */
+/* sum: f32[H, S, T], total: f32 */
 static void print_tensor(tcc_str *out, const tcc_value *tensor)
 {
     const tcc_type *t = tensor->type;
-    tcc_str_printf(out, "%s: %s[", tensor->name, tcc_scalar_name(t->elem));
+    tcc_str_printf(out, "%s: %s", tensor->name, tcc_scalar_name(t->elem));
     for (unsigned d = 0; d < t->rank; d++) {
-        tcc_str_puts(out, d ? ", " : "");
+        tcc_str_puts(out, d ? ", " : "[");
         if (t->dims[d].name)
             tcc_str_puts(out, t->dims[d].name);
         else
             tcc_str_printf(out, "%lld", (long long)t->dims[d].size);
     }
-    tcc_str_puts(out, "]");
+    tcc_str_puts(out, t->rank ? "]" : "");
 }
 
 /* The tensors among a variant's arguments that a step uses in a way. */

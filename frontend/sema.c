@@ -103,9 +103,6 @@ static void declare_param(tcc_sema *s, tcc_ast_param *param)
     if (param->role == TCC_ROLE_INOUT && !param->dims.len)
         tcc_error(s->diag, TCC_ERR_TYPE, param->name.loc, "scalar '%s' cannot be inout",
                   param->name.text);
-    if (param->role == TCC_ROLE_OUT && !param->dims.len)
-        tcc_error(s->diag, TCC_ERR_UNSUPPORTED, param->name.loc,
-                  "not supported yet: an output without dimensions");
     tcc_sema_param_type(s, param);
 }
 

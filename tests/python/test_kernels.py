@@ -280,6 +280,19 @@ class Programs(unittest.TestCase):
         self.assertIsNone(third(u))
         np.testing.assert_array_equal(u, before + 3)
 
+    def test_outputs_without_dimensions(self):
+        both = tcc.jit("kernel both(A: f32[M, N]) -> (S: f32, T: f16[M])"
+                       " { S = sum(m, n) A[m, n]; T[m] = max(n) A[m, n]; }")
+        a, s = numbers((3, 4), np.float32), np.zeros((), np.float32)
+        total, most = both(a)
+        self.assertEqual((total.shape, total.dtype, total), ((), np.float32, a.sum()))
+        np.testing.assert_array_equal(most, a.max(1).astype(np.float16))
+        both(a, out=(s, most))
+        self.assertEqual(s, a.sum())
+        with self.assertRaisesRegex(tcc.ArgumentError, "'S' has 1 dimensions, expected 0: S: f32"):
+            both(a, out=(np.zeros(1, np.float32), most))
+        self.assertEqual([step.split()[2] for step in both.plan.splitlines() if "step" in step], ["both__S", "both"])
+
     def test_scalars_must_fit_in_their_type(self):
         f = tcc.jit("kernel f(A: f32[M], n: i32, h: f16, b: bf16, s: f32, d: f64) -> (B: f32[M], C: f64[M], D: i32[M])"
                     " { B[m] = A[m] * f32(h) * f32(b) * s; C[m] = f64(A[m]) * d; D[m] = i32(A[m]) + n; }")

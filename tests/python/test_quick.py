@@ -188,6 +188,7 @@ class Calls(Products):
         both = tcc.jit("kernel both(A: f32[M, N], inout U: f32[M, N]) -> (B: f16[M, N], C: f32[N, M])"
                        " { B[m, n] = A[m, n]; C[n, m] = U[m, n]; U[m, n] = A[m, n]; }", tiles=1)
         none = tcc.jit("kernel none(A: f32[M, N], inout U: f32[M, N]) { U[m, n] = U[m, n] + A[m, n]; }", tiles=1)
+        total = tcc.jit("kernel total(A: f32[M, N]) -> (S: f32) { S = sum(m, n) A[m, n]; }")
         a, u = (Tensor(np.ones((3, 5), np.float32)) for _ in range(2))
         for how in unittest.mock.MagicMock(), quick():
             with how:
@@ -196,7 +197,8 @@ class Calls(Products):
                                  [((3, 5), "torch.float16"), ((5, 3), "torch.float32")])
                 self.assertEqual(both(a, u, out=(b, c)), (b, c))
                 self.assertIsNone(none(a, u))
-        self.assertEqual(len(launches()), 6)
+                self.assertEqual((total(a).shape, str(total(a).dtype)), ((), "torch.float32"))
+        self.assertEqual(len(launches()), 10)
         with self.assertRaisesRegex(tcc.ArgumentError, "out= has 1 arrays, expected one for each output: B, C"):
             both(a, u, out=b)
 

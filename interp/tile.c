@@ -166,6 +166,25 @@ tcc_outcome tcc_eval_tile_load(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
+tcc_outcome tcc_eval_tile_gather(tcc_thread *t, const tcc_inst *in)
+{
+    const tcc_param *tensor = &t->x->run->params[tcc_operand_int(t, in, 0)];
+    const tcc_type *type = in->op->results[0].type;
+    tcc_cell *r = tcc_cells(t, in->results[0]);
+    for (int64_t i = 0, n = tcc_type_count(type); i < n; i++) {
+        int64_t place = 0;
+        bool inside = true;
+        for (unsigned d = 0; d < tensor->type->rank; d++) {
+            bool same = in->op->operands[d + 1]->type->kind == TCC_KIND_scalar;
+            int64_t at = tcc_cells(t, in->operands[d + 1])[same ? 0 : i].i;
+            inside &= at >= 0 && at < tensor->extents[d];
+            place += inside ? at * tensor->strides[d] : 0;
+        }
+        r[i] = inside ? tcc_param_load(tensor, place) : tcc_decode(0, type->elem);
+    }
+    return TCC_NEXT;
+}
+
 void tcc_window_store(const tcc_run *run, const tcc_window *w, const tcc_cell *from)
 {
     int64_t index[TCC_WINDOW_RANK] = {0}, place, step;

@@ -115,12 +115,18 @@ static void check_ctas(verifier *v, const tcc_op *op)
     tcc_verify_yields(v, op, 0);
 }
 
-void tcc_verify_access(verifier *v, const tcc_op *op, const tcc_type *tensor,
-                       const tcc_type *tile, unsigned skip)
+/* One coordinate for each dimension of the tensor. */
+static void check_coordinates(verifier *v, const tcc_op *op, const tcc_type *tensor)
 {
     unsigned n = op->n_operands - tcc_op_info_get(op->code)->n_operands;
     if (n != tensor->rank)
         ERROR(v, op, "has %u coordinates, and tensor is %s", n, TEXT(tensor));
+}
+
+void tcc_verify_access(verifier *v, const tcc_op *op, const tcc_type *tensor,
+                       const tcc_type *tile, unsigned skip)
+{
+    check_coordinates(v, op, tensor);
     const tcc_attr *dims = tcc_verify_ints(v, op, "dims", tile->rank - skip, -1, (int64_t)tensor->rank - 1);
     for (unsigned i = 0; dims && i < tile->rank - skip; i++)
         for (unsigned j = 0; j < i; j++)
@@ -146,6 +152,20 @@ static void check_load(verifier *v, const tcc_op *op)
         ERROR(v, op, "has both 'early' and 'inside'");
     if (!early && tcc_attr_find(&op->attrs, "chunk"))
         ERROR(v, op, "has 'chunk' without 'early'");
+}
+
+static void check_gather(verifier *v, const tcc_op *op)
+{
+    const tcc_type *tensor = op->operands[0]->type, *r = op->results[0].type;
+    check_coordinates(v, op, tensor);
+    tcc_verify_copied(v, op, tensor, "r", r);
+    for (unsigned i = 1; i < op->n_operands; i++) {
+        const tcc_type *c = op->operands[i]->type;
+        bool tile = c->kind == TCC_KIND_tile && c->elem == TCC_i32 && tcc_same_extents(c, r);
+        if (!tile && !tcc_type_is_scalar(c, TCC_i32))
+            ERROR(v, op, "coordinate %u is %s and r is %s, expected i32, or a tile of i32 and r's extents", i - 1,
+                  TEXT(c), TEXT(r));
+    }
 }
 
 static void check_store(verifier *v, const tcc_op *op)
@@ -271,6 +291,7 @@ tcc_op_rule *const tcc_tile_rules[TCC_OP_COUNT] = {
     [TCC_OP_tile_grid] = check_grid,
     [TCC_OP_tile_ctas] = check_ctas,
     [TCC_OP_tile_load] = check_load,
+    [TCC_OP_tile_gather] = check_gather,
     [TCC_OP_tile_store] = check_store,
     [TCC_OP_tile_broadcast] = check_broadcast,
     [TCC_OP_tile_mma] = check_tile_mma,

@@ -155,6 +155,8 @@ void tcc_amdgcn_mma(tcc_amdgcn_lowering *l, tcc_op *op);
 bool tcc_amdgcn_plan(tcc_lowering *low, tcc_access *a);
 tcc_value *tcc_amdgcn_load_registers(tcc_lowering *low, const tcc_access *a, int64_t number);
 void tcc_amdgcn_store_registers(tcc_lowering *low, const tcc_access *a, int64_t number, tcc_value *v);
+void tcc_amdgcn_locate(tcc_lowering *low, tcc_gather *g);
+tcc_value *tcc_amdgcn_load_one(tcc_lowering *low, const tcc_gather *g, tcc_value *offset, tcc_value *inside);
 /* Into registers as they are held, or in units. */
 void tcc_amdgcn_tile_load(tcc_amdgcn_lowering *l, tcc_op *op);
 

@@ -113,7 +113,9 @@ const tcc_low_vendor tcc_low_amdgcn = {.name = "lower-to-amdgcn",
                                        .meet = meet,
                                        .plan = tcc_amdgcn_plan,
                                        .load = tcc_amdgcn_load_registers,
-                                       .store = tcc_amdgcn_store_registers};
+                                       .store = tcc_amdgcn_store_registers,
+                                       .locate = tcc_amdgcn_locate,
+                                       .load_one = tcc_amdgcn_load_one};
 
 /* ---- MMAs -------------------------------------------------------------------------------- */
 

@@ -135,6 +135,36 @@ void tcc_amdgcn_store_registers(tcc_lowering *low, const tcc_access *a, int64_t 
     TCC_EMIT_V(&low->b, amdgcn_buffer_store, a->base, offset, zero, tcc_low_stored(low, a, number, v));
 }
 
+/* In bytes, of 4-bit elements in elements. What lanes add to the first place is within a buffer's reach: the launch
+ * requires it of the dimensions that vary. */
+void tcc_amdgcn_locate(tcc_lowering *low, tcc_gather *g)
+{
+    tcc_amdgcn_lowering *l = (tcc_amdgcn_lowering *)low;
+    const tcc_type *t = g->tensor->type;
+    tcc_value *first = tcc_build_int(&low->b, low->i64, 0);
+    for (unsigned d = 0; d < t->rank; d++) {
+        bool one;
+        if (g->varies[d])
+            g->stride[d] = tcc_amdgcn_stride(l, g->tensor, (int)d, TCC_WHOLE);
+        else
+            first = tcc_amdgcn_add(l, first, tcc_low_scaled(low, g->first[d], tcc_low_stride(low, t, (int)d, &one)));
+    }
+    g->base = tcc_amdgcn_descriptor(l, g->tensor, first, NULL);
+    g->origin = tcc_low_c32(low, 0);
+    if (tcc_scalar_bits(t->elem) < 8)
+        g->origin = tcc_low_rem(low, tcc_low_cast(low, low->i32, first), 2);
+}
+
+tcc_value *tcc_amdgcn_load_one(tcc_lowering *low, const tcc_gather *g, tcc_value *offset, tcc_value *inside)
+{
+    tcc_amdgcn_lowering *l = (tcc_amdgcn_lowering *)low;
+    tcc_scalar elem = g->tensor->type->elem;
+    if (tcc_scalar_bits(elem) < 8)
+        return tcc_low_cast(low, tcc_type_scalar(low->ir, elem), tcc_amdgcn_load_half(l, g->base, offset, inside));
+    offset = tcc_amdgcn_offset(l, inside, offset);
+    return TCC_EMIT(&low->b, amdgcn_buffer_load, tcc_low_vec(low, elem, 1), g->base, offset, tcc_low_c32(low, 0));
+}
+
 void tcc_amdgcn_tile_load(tcc_amdgcn_lowering *l, tcc_op *op)
 {
     if (!op->results[0].type->layout && tcc_attr_find(&op->attrs, "panel"))

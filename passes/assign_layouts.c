@@ -401,7 +401,8 @@ static void convert(assigning *a, tcc_op *op, unsigned i, const tcc_type *type)
 /* Whether a tile of the role is computed elementwise, or is what such ops take. */
 static bool is_of_computing(const assigning *a, const tcc_op *op)
 {
-    static const tcc_opcode others[] = {TCC_OP_tile_broadcast, TCC_OP_tile_load, TCC_OP_tile_index, TCC_OP_async_read};
+    static const tcc_opcode others[] = {TCC_OP_tile_broadcast, TCC_OP_tile_load, TCC_OP_tile_gather, TCC_OP_tile_index,
+                                        TCC_OP_async_read};
     bool any = op && tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE;
     for (size_t i = 0; op && i < sizeof others / sizeof *others; i++)
         any |= op->code == others[i];

@@ -169,8 +169,8 @@ static bool is_of_chunks(const tcc_op *op)
     const tcc_op_info *info = tcc_op_info_get(op->code);
     bool tile = tcc_low_tile_of(op), number = !tile && !op->n_regions && info->flags & TCC_PURE;
     return number || info->flags & TCC_ELEMENTWISE || op->code == TCC_OP_tile_load ||
-           op->code == TCC_OP_tile_store || op->code == TCC_OP_tile_broadcast ||
-           op->code == TCC_OP_tile_convert;
+           op->code == TCC_OP_tile_store || op->code == TCC_OP_tile_broadcast || op->code == TCC_OP_tile_convert ||
+           op->code == TCC_OP_tile_index || op->code == TCC_OP_tile_gather;
 }
 
 /* The first op on tiles of those that nothing but chunks follows. */
@@ -186,9 +186,10 @@ static tcc_op *find_first(const tcc_block *block)
 
 static const tcc_value *tensor_of(const tcc_op *op)
 {
-    return op->code == TCC_OP_tile_load    ? TCC_VIEW(tile_load, op)->tensor
-           : op->code == TCC_OP_tile_store ? TCC_VIEW(tile_store, op)->tensor
-                                           : NULL;
+    return op->code == TCC_OP_tile_load     ? TCC_VIEW(tile_load, op)->tensor
+           : op->code == TCC_OP_tile_gather ? TCC_VIEW(tile_gather, op)->tensor
+           : op->code == TCC_OP_tile_store  ? TCC_VIEW(tile_store, op)->tensor
+                                            : NULL;
 }
 
 /* Whether an access can be done chunk by chunk beside those before it: of a tensor that is written
@@ -303,9 +304,12 @@ static bool measure(tcc_chunks *e, const tcc_op *first)
 static bool have_index(const tcc_chunks *e, int dim)
 {
     bool all = true;
-    for (size_t i = 0; i < e->n_items; i++)
-        if (tensor_of(e->items[i].op) && (dim ? e->items[i].cols : e->items[i].rows))
-            all &= tcc_attr_list(&e->items[i].op->attrs, "dims").list.items[dim].i >= 0;
+    for (size_t i = 0; i < e->n_items; i++) {
+        const tcc_op *op = e->items[i].op;
+        bool window = op->code == TCC_OP_tile_load || op->code == TCC_OP_tile_store;
+        if (window && (dim ? e->items[i].cols : e->items[i].rows))
+            all &= tcc_attr_list(&op->attrs, "dims").list.items[dim].i >= 0;
+    }
     return all;
 }
 

@@ -124,6 +124,20 @@ static void store(tcc_chunks *e, const tcc_chunk_item *it)
     TCC_EMIT_V(&e->b, async_write, buffer, at[0], at[1], v);
 }
 
+/* Counted from the tile's first row or column on. */
+static tcc_value *number(tcc_chunks *e, const tcc_op *op, const tcc_type *type)
+{
+    int dim = (int)tcc_attr_int(&op->attrs, "dim", 0);
+    tcc_value *own = TCC_EMIT(&e->b, tile_index, type, NULL);
+    tcc_attr_set_int(e->ir, &own->def->attrs, "dim", dim);
+    if (op->results[0].type->dims[dim].size == 1 || (!e->first[dim] && (dim ? e->column : e->block) == 0))
+        return own;
+    tcc_value *first = moved(e, tcc_build_i32(&e->b, 0), (unsigned)dim);
+    first = TCC_EMIT(&e->b, tile_broadcast, type, first);
+    tcc_attr_set_ints(e->ir, &first->def->attrs, "dims", 0, NULL);
+    return tcc_arith_bin(&e->b, TCC_OP_arith_add, own, first);
+}
+
 static void compute(tcc_chunks *e, tcc_chunk_item *it)
 {
     const tcc_op *op = it->op;
@@ -140,7 +154,11 @@ static void compute(tcc_chunks *e, tcc_chunk_item *it)
         *slot = &access(e, op, 1, &op->results[0], NULL, type)->results[0];
         return;
     }
-    tcc_value *operands[3];
+    if (op->code == TCC_OP_tile_index) {
+        *slot = number(e, op, type);
+        return;
+    }
+    tcc_value **operands = TCC_NEW_ARRAY(e->ir->arena, tcc_value *, op->n_operands);
     for (unsigned i = 0; i < op->n_operands; i++) {
         tcc_chunk_item *of = it->span > 1 ? tcc_map_get(&e->by_value, op->operands[i]) : NULL;
         operands[i] = of ? *slot_of(e, of) : value_of(e, op->operands[i]);

@@ -143,9 +143,10 @@ static void add_pitch(estimate *e, tcc_work *w, const tcc_type *tensor, double b
     e->pitches.data[i].bytes += bytes;
 }
 
+/* tile.load, or tile.gather: an access for each element. */
 static void add_load(estimate *e, tcc_work *w, const tcc_op *op)
 {
-    const tcc_type *tile = op->results[0].type, *tensor = TCC_VIEW(tile_load, op)->tensor->type;
+    const tcc_type *tile = op->results[0].type, *tensor = op->operands[0]->type;
     bool is_operand = tcc_attr_find(&op->attrs, "copy");
     double times = is_by_tma(op) ? tcc_panel_times(tcc_attr_int(&op->attrs, "swizzle", 0)) : 1;
     if (is_operand)
@@ -277,7 +278,8 @@ static void add_block(estimate *e, const tcc_block *block, const tcc_op *loop, t
     double handing = 0;
     for (tcc_op *op = block->first; op; op = op->next)
         switch (op->code) {
-        case TCC_OP_tile_load: add_load(e, &w, op); break;
+        case TCC_OP_tile_load:
+        case TCC_OP_tile_gather: add_load(e, &w, op); break;
         case TCC_OP_tile_store: add_store(&w, op); break;
         case TCC_OP_tile_mma: add_mma(e->target, &w, op, loop); break;
         case TCC_OP_scf_for:

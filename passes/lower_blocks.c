@@ -263,6 +263,7 @@ static const struct {
     [TCC_OP_func_return] = {lower_same, ANYBODY, NO_PLACES},
     [TCC_OP_tile_ctas] = {lower_ctas, ANYBODY, NO_PLACES},
     [TCC_OP_tile_load] = {tcc_low_load, ALL, PLACES},
+    [TCC_OP_tile_gather] = {tcc_low_gather, ALL, PLACES},
     [TCC_OP_tile_store] = {tcc_low_store, ALL, PLACES},
     [TCC_OP_tile_slice] = {tcc_low_regroup, ALL, FRAGMENTS},
     [TCC_OP_tile_rotate] = {tcc_low_regroup, ALL, FRAGMENTS},

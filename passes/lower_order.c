@@ -244,6 +244,8 @@ static bool keep_apart_in(tcc_arena *scratch, const tcc_op *loop, tcc_op *a, tcc
 
 static bool are_ordered(tcc_arena *scratch, tcc_op *a, tcc_op *b, unsigned rank)
 {
+    if (a->code == TCC_OP_tile_gather || b->code == TCC_OP_tile_gather) /* anywhere */
+        return false;
     if (!keep_apart(scratch, a, b, rank))
         return false;
     for (const tcc_op *loop = a->block->parent; loop; loop = loop->block->parent)

@@ -71,11 +71,13 @@ bool tcc_low_should_loop(const tcc_op *first, int64_t elements)
 {
     /* Approximate instructions per element. LLVM's time grows with the square of a block's
      * length. */
-    enum { FUNCTION = 16, ACCESS = 3, OTHER = 1, MOST = 8192 };
+    enum { FUNCTION = 16, GATHER = 8, ACCESS = 3, OTHER = 1, MOST = 8192 };
     int64_t work = 0;
     for (const tcc_op *op = first; op; op = op->next)
         if (op->code == TCC_OP_tile_load || op->code == TCC_OP_tile_store)
             work += ACCESS;
+        else if (op->code == TCC_OP_tile_gather)
+            work += GATHER;
         else if (tcc_low_tile_of(op))
             work += !strncmp(tcc_op_info_get(op->code)->name, "math.", 5) ? FUNCTION : OTHER;
     return work * elements > MOST;

@@ -51,6 +51,16 @@ typedef struct tcc_access {
     bool ends_in_step;        /* a row may end among them, before padding */
 } tcc_access;
 
+/* An access of a tensor by coordinates of each element's own. Vendors set base, origin and stride, which count in
+ * units of their own: element c is at base + origin + the sum of c[d] * stride[d] over those d that vary. */
+typedef struct tcc_gather {
+    const tcc_op *op; /* tile.gather */
+    const tcc_value *tensor;
+    bool varies[TCC_MAX_RANK];     /* the coordinate is a tile */
+    tcc_value *first[TCC_MAX_RANK]; /* the others, where they are inside the tensor, else 0 */
+    tcc_value *base, *origin, *stride[TCC_MAX_RANK];
+} tcc_gather;
+
 /* What differs between vendors. */
 typedef struct tcc_low_vendor {
     const char *name, *warps; /* of the lowering's pass; of what lanes make */
@@ -81,6 +91,9 @@ typedef struct tcc_low_vendor {
     /* For `step` registers from this one on; those to store are in the vec v of the tile. */
     tcc_value *(*load)(tcc_lowering *l, const tcc_access *a, int64_t number);
     void (*store)(tcc_lowering *l, const tcc_access *a, int64_t number, tcc_value *v);
+    /* The places of elements; the one at an offset if it is inside, else 0, as a scalar or a vec of one. */
+    void (*locate)(tcc_lowering *l, tcc_gather *g);
+    tcc_value *(*load_one)(tcc_lowering *l, const tcc_gather *g, tcc_value *offset, tcc_value *inside);
 } tcc_low_vendor;
 
 struct tcc_lowering {
@@ -231,6 +244,7 @@ static inline tcc_value *tcc_low_stored(tcc_lowering *l, const tcc_access *a, in
 }
 void tcc_low_load(tcc_lowering *l, tcc_op *op);
 void tcc_low_store(tcc_lowering *l, tcc_op *op);
+void tcc_low_gather(tcc_lowering *l, tcc_op *op);
 
 /* Whether all threads of its role may do the access at a time of their own (lower_order.c): false, refused, where
  * others of them may have to come before. To be asked once, of all accesses in their order. */

@@ -358,6 +358,29 @@ static void store(tcc_lowering *low, const tcc_access *a, int64_t number, tcc_va
     set_access(low, op, a, &s, a->tensor->type->elem);
 }
 
+/* ---- elements by themselves ---------------------------------------------------------------- */
+
+/* In elements. */
+static void locate(tcc_lowering *low, tcc_gather *g)
+{
+    bool one;
+    g->base = tcc_low_pointer(low, g->tensor);
+    g->origin = tcc_build_int(&low->b, low->i64, 0);
+    for (unsigned d = 0; d < g->tensor->type->rank; d++) {
+        g->stride[d] = tcc_low_stride(low, g->tensor->type, (int)d, &one);
+        if (!g->varies[d])
+            g->origin = tcc_low_bin(low, TCC_OP_arith_add, g->origin, tcc_low_scaled(low, g->first[d], g->stride[d]));
+    }
+}
+
+static tcc_value *load_one(tcc_lowering *low, const tcc_gather *g, tcc_value *offset, tcc_value *inside)
+{
+    tcc_scalar elem = g->tensor->type->elem;
+    if (tcc_scalar_bits(elem) < 8)
+        return tcc_nvvm_load_half(low, elem, g->base, offset, inside);
+    return TCC_EMIT(&low->b, nvvm_ld_global, tcc_low_vec(low, elem, 1), g->base, offset, inside);
+}
+
 const tcc_low_vendor tcc_low_nvvm = {.name = "lower-to-nvvm",
                                      .warps = "warps",
                                      .cta = TCC_OP_nvvm_ctaid,
@@ -379,4 +402,6 @@ const tcc_low_vendor tcc_low_nvvm = {.name = "lower-to-nvvm",
                                      .store_opaque = tcc_nvvm_store_opaque,
                                      .plan = plan,
                                      .load = load,
-                                     .store = store};
+                                     .store = store,
+                                     .locate = locate,
+                                     .load_one = load_one};

@@ -88,6 +88,21 @@ class Program:
         part = self.op(f"tile.load %{tensor}, {at} {{dims = [{dims}]}}", self.type("f32", *extents))
         return part if tensor == "X" else self.op(f"tile.broadcast {part} {{dims = [0, 1]}}")
 
+    def gathered(self):
+        """X at rows and columns that are computed, some of them outside."""
+        whole = self.type("i32", self.rows, self.cols)
+
+        def coordinate(dim):
+            index = self.op(f"tile.index {{dim = {dim}}}", whole)
+            first = self.op(f"tile.broadcast %{'mn'[dim]} {{dims = []}}", whole)
+            index = self.op(f"arith.add {index}, {first}", whole)
+            code, number = self.draw.choice([("add", -3), ("add", 5), ("mul", 2), ("mul", -1), ("xor", 1), ("shr", 2)])
+            return self.op(f"arith.{code} {index}, {self.const(number, whole)}", whole)
+
+        row, col = self.draw.choice([lambda: (coordinate(0), coordinate(1)), lambda: ("%m", coordinate(1)),
+                                     lambda: (coordinate(1), "%lo"), lambda: (coordinate(0), coordinate(0))])()
+        return self.op(f"tile.gather %X, {row}, {col}")
+
     def reduced(self, a):
         dim, kind = self.draw.randint(0, 1), self.draw.choice(["sum", "max", "min"])
         extents = (self.rows, 1) if dim else (1, self.cols)
@@ -117,6 +132,7 @@ class Program:
             lambda: self.op(f"{self.draw.choice(['math.relu', 'arith.neg', 'math.abs'])} {a}"),
             lambda: self.op(f"arith.{self.draw.choice(['add', 'min', 'max'])} {a}, {self.loaded()}"),
             lambda: self.op(f"arith.mul {self.clamped(a, 15)}, {self.clamped(b, 15)}"),
+            lambda: self.op(f"arith.add {a}, {self.gathered()}"),
             lambda: self.reduced(a), lambda: self.selected(a, b), lambda: self.narrowed(a)])()
 
     def for_loop(self, to, starts, attributes, body):

@@ -32,7 +32,8 @@ static bool are_held_alike(tcc_lowering *l, const tcc_op *op)
     return true;
 }
 
-/* Splits coordinates into those of all elements, and each element's; whether the former are inside, NULL if there are none. */
+/* Splits coordinates into those of all elements, and each element's. Whether the former are inside; NULL: there are
+ * none. */
 static tcc_value *split_coordinates(tcc_lowering *l, tcc_gather *g)
 {
     const tcc_type *tensor = g->tensor->type;
@@ -50,7 +51,8 @@ static tcc_value *split_coordinates(tcc_lowering *l, tcc_gather *g)
 }
 
 /* Register i. */
-static tcc_value *load_register(tcc_lowering *l, const tcc_gather *g, const tcc_held *held, tcc_value *inside, int64_t i)
+static tcc_value *load_register(tcc_lowering *l, const tcc_gather *g, const tcc_held *held, tcc_value *inside,
+                                int64_t i)
 {
     tcc_value *offset = g->origin;
     for (unsigned d = 0; d < g->tensor->type->rank; d++) {

@@ -36,6 +36,25 @@ static LLVMValueRef float_arith(const tcc_lower *l, tcc_opcode code, const LLVMV
     }
 }
 
+static LLVMValueRef at_least_1(const tcc_lower *l, LLVMValueRef by)
+{
+    return call(l, "llvm.smax", 2, (LLVMValueRef[]){by, LLVMConstInt(LLVMTypeOf(by), 1, 0)});
+}
+
+/* a is made -1 - a where it is negative, and so is then the quotient: between the two it rounds down. */
+static LLVMValueRef floor_div(const tcc_lower *l, LLVMValueRef a, LLVMValueRef by)
+{
+    LLVMBuilderRef b = l->builder;
+    LLVMTypeRef type = LLVMTypeOf(a);
+    LLVMValueRef sign = LLVMBuildAShr(b, a, LLVMConstInt(type, LLVMGetIntTypeWidth(type) - 1, 0), "");
+    return LLVMBuildXor(b, LLVMBuildUDiv(b, LLVMBuildXor(b, a, sign, ""), by, ""), sign, "");
+}
+
+static LLVMValueRef floor_rem(const tcc_lower *l, LLVMValueRef a, LLVMValueRef by)
+{
+    return LLVMBuildSub(l->builder, a, LLVMBuildMul(l->builder, by, floor_div(l, a, by), ""), "");
+}
+
 static LLVMValueRef int_arith(const tcc_lower *l, tcc_opcode code, const LLVMValueRef *a)
 {
     LLVMBuilderRef b = l->builder;
@@ -46,6 +65,8 @@ static LLVMValueRef int_arith(const tcc_lower *l, tcc_opcode code, const LLVMVal
     case TCC_OP_arith_mul: return LLVMBuildMul(b, a[0], a[1], "");
     case TCC_OP_arith_div: return LLVMBuildSDiv(b, a[0], a[1], "");
     case TCC_OP_arith_rem: return LLVMBuildSRem(b, a[0], a[1], "");
+    case TCC_OP_arith_floor_div: return floor_div(l, a[0], at_least_1(l, a[1]));
+    case TCC_OP_arith_floor_rem: return floor_rem(l, a[0], at_least_1(l, a[1]));
     case TCC_OP_arith_min: return call(l, "llvm.smin", 2, a);
     case TCC_OP_arith_max: return call(l, "llvm.smax", 2, a);
     case TCC_OP_arith_and: return LLVMBuildAnd(b, a[0], a[1], "");

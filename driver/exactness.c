@@ -101,15 +101,7 @@ static double count_terms(const tcc_trial *t, const tcc_op *sum)
     double n = 1;
     tcc_attr over = tcc_attr_list(&sum->attrs, "over");
     for (size_t i = 0; i < over.list.n; i++)
-        for (const tcc_op *op = t->kernel->body->first; op; op = op->next) {
-            if (op->code != TCC_OP_tensor_read)
-                continue;
-            int at = tcc_map_position(op, over.list.items[i].s);
-            if (at >= 0) {
-                n *= (double)tcc_trial_extent(t, op->operands[0]->type->dims[at]);
-                break;
-            }
-        }
+        n *= (double)tcc_trial_extent(t, tcc_index_extent(t->kernel, over.list.items[i].s));
     return n;
 }
 

@@ -52,13 +52,25 @@ static void print_attr(tcc_str *out, tcc_attr a)
 /* Whether an earlier op indexes the tensor in the same way. */
 static bool is_repeated(const tcc_func *definition, const tcc_op *access)
 {
-    tcc_attr map = tcc_attr_list(&access->attrs, "map");
-    for (const tcc_op *op = definition->body->first; op != access; op = op->next) {
-        tcc_attr earlier = tcc_attr_list(&op->attrs, "map");
-        if (tcc_accessed_tensor(op) == tcc_accessed_tensor(access) && tcc_attr_equal(&earlier, &map))
-            return true;
+    bool repeated = false;
+    for (const tcc_op *op = definition->body->first; op != access && !repeated; op = op->next)
+        repeated = tcc_accessed_tensor(op) && tcc_access_same(op, access, NULL, NULL);
+    return repeated;
+}
+
+/* Coordinates as texts: mostly names of indices. */
+static void print_coordinates(tcc_str *out, const tcc_op *access)
+{
+    tcc_str_puts(out, "[");
+    for (size_t d = 0; d < tcc_access_rank(access); d++) {
+        tcc_str text = {0};
+        tcc_index_print(&text, tcc_access_expr(access, d));
+        tcc_str_puts(&text, tcc_access_loaded(access, d) ? " + …" : "");
+        tcc_str_puts(out, d ? "," : "");
+        tcc_json_print_string(out, tcc_str_text(&text));
+        tcc_str_free(&text);
     }
-    return false;
+    tcc_str_puts(out, "]");
 }
 
 /* All the ways in which the kernel indexes an argument. */
@@ -70,7 +82,7 @@ static void print_indices(tcc_str *out, const tcc_func *definition, const tcc_va
         if (tcc_accessed_tensor(op) != arg || is_repeated(definition, op))
             continue;
         tcc_str_puts(out, sep);
-        print_attr(out, tcc_attr_list(&op->attrs, "map"));
+        print_coordinates(out, op);
         sep = ",";
     }
     tcc_str_puts(out, "]");

@@ -65,6 +65,7 @@ TCC_ELEMENTWISE_OPS(HOOK)
         return TCC_NEXT;                                                                           \
     }
 NOTHING(tensor_read) /* field.c runs these */
+NOTHING(tensor_index)
 NOTHING(tensor_reduce)
 NOTHING(tensor_write)
 NOTHING(async_pin)

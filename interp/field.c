@@ -15,8 +15,18 @@ static size_t row_length(const tcc_row_plan *p, const tcc_row *r)
     return r->step ? (size_t)p->row->extent : 1;
 }
 
-static void run_read(const tcc_row_plan *p, const tcc_row_step *s)
+static void run_index(const tcc_row_plan *p, const tcc_row_step *s)
 {
+    for (size_t i = 0, n = row_length(p, s->result); i < n; i++)
+        s->result->cells[i].i = s->index == p->row ? (int64_t)i : s->index->at;
+}
+
+static void run_read(tcc_fields *fs, const tcc_row_plan *p, const tcc_row_step *s)
+{
+    if (s->coordinates) {
+        tcc_read_elements(fs, p, s, row_length(p, s->result));
+        return;
+    }
     int64_t base = tcc_access_base(&s->access, &p->row, 1);
     int64_t stride = tcc_access_stride(&s->access, p->row);
     tcc_param as_read = *s->access.param;
@@ -47,11 +57,23 @@ static bool may_run(tcc_fields *fs, const tcc_op *op)
     return false;
 }
 
-/* Combines r[i] with term[i]. */
-static void add_terms(tcc_reduction kind, tcc_cell *r, const tcc_row *term, size_t n, bool ints)
+/* Combines r[i] with term[i], if there is one: if there is a condition, it holds. */
+static void add_terms(tcc_reduction kind, tcc_cell *r, const tcc_row *term, const tcc_row *condition, size_t n, bool ints)
 {
     for (size_t i = 0; i < n; i++)
-        r[i] = tcc_reduction_combine(kind, r[i], term->cells[i * term->step], ints);
+        if (!condition || condition->cells[i * condition->step].i)
+            r[i] = tcc_reduction_combine(kind, r[i], term->cells[i * term->step], ints);
+}
+
+/* Whether the i-th term must, or may, be there. */
+static bool must_be(const tcc_row *condition, size_t i)
+{
+    return !condition || condition->low[i * condition->step].i;
+}
+
+static bool may_be(const tcc_row *condition, size_t i)
+{
+    return !condition || condition->high[i * condition->step].i;
 }
 
 /* Gives sums the type that they have: integers wrap, and the machine rounds. */
@@ -80,8 +102,9 @@ static size_t sums_of_term(const tcc_row_plan *p, const tcc_row_step *s, size_t 
 }
 
 /* The intervals of n extremes of terms so far. */
-static void combine_intervals(const tcc_row_step *s, const tcc_row *term, size_t n, bool ints)
+static void combine_intervals(const tcc_row_step *s, const tcc_row *term, const tcc_row *condition, size_t n, bool ints)
 {
+    bool rises = s->kind == TCC_REDUCTION_MAX;
     for (size_t i = 0; i < n; i++) {
         tcc_cell low = term->low[i * term->step], high = term->high[i * term->step];
         tcc_cell least = {.f = s->lows[i]}, most = {.f = s->highs[i]};
@@ -89,18 +112,28 @@ static void combine_intervals(const tcc_row_step *s, const tcc_row *term, size_t
             low.f = (double)low.i;
             high.f = (double)high.i;
         }
-        s->lows[i] = tcc_reduction_combine(s->kind, least, low, false).f;
-        s->highs[i] = tcc_reduction_combine(s->kind, most, high, false).f;
+        if (rises ? must_be(condition, i) : may_be(condition, i))
+            s->lows[i] = tcc_reduction_combine(s->kind, least, low, false).f;
+        if (rises ? may_be(condition, i) : must_be(condition, i))
+            s->highs[i] = tcc_reduction_combine(s->kind, most, high, false).f;
     }
 }
 
 /* Adds the intervals of terms, and the most that each may be, to n sums from `first` on. */
-static void add_intervals(const tcc_row_step *s, const tcc_row *term, size_t first, size_t n, bool ints)
+static void add_intervals(const tcc_row_step *s, const tcc_row *term, const tcc_row *condition, size_t first, size_t n,
+                          bool ints)
 {
     for (size_t i = first; i < first + n; i++) {
         size_t at = (i - first) * term->step;
         tcc_cell low = term->low[at], high = term->high[at];
-        bool exact = ints ? low.i == high.i : isfinite(low.f) && isfinite(high.f);
+        bool sure = must_be(condition, i - first);
+        bool exact = ints ? sure && low.i == high.i : isfinite(low.f) && isfinite(high.f);
+        if (!may_be(condition, i - first))
+            continue;
+        if (!ints && !sure) {
+            low.f = fmin(low.f, 0);
+            high.f = fmax(high.f, 0);
+        }
         s->lows[i] += ints || !exact ? 0 : low.f;
         s->highs[i] += ints || !exact ? 0 : high.f;
         s->magnitudes[i] += !exact ? (double)INFINITY : ints ? 0 : fmax(fabs(low.f), fabs(high.f));
@@ -271,15 +304,16 @@ static void run_sum(tcc_fields *fs, const tcc_row_plan *p, const tcc_row_step *s
             run_magnitudes(fs, p, s, n);
     } else if (!empty) {
         const tcc_row *term = tcc_map_get(&s->body->rows, TCC_VIEW(tensor_reduce, s->op)->a);
+        const tcc_row *condition = s->op->n_operands > 1 ? tcc_map_get(&s->body->rows, s->op->operands[1]) : NULL;
         do {
             size_t first, of = sums_of_term(p, s, n, &first);
             if (of && !run_plan(fs, s->body))
                 break;
-            add_terms(s->kind, r + first, term, of, ints);
+            add_terms(s->kind, r + first, term, condition, of, ints);
             if (fs->intervals && s->kind != TCC_REDUCTION_SUM)
-                combine_intervals(s, term, n, ints);
+                combine_intervals(s, term, condition, n, ints);
             else if (fs->intervals)
-                add_intervals(s, term, first, of, ints);
+                add_intervals(s, term, condition, first, of, ints);
         } while (next_value(s->over, s->n_over));
     }
     for (size_t i = 0; i < s->n_over; i++)
@@ -306,7 +340,9 @@ static void run_step(tcc_fields *fs, const tcc_row_plan *p, const tcc_row_step *
 {
     const tcc_op *op = s->op;
     if (op->code == TCC_OP_tensor_read || op->code == TCC_OP_tile_grid) {
-        run_read(p, s);
+        run_read(fs, p, s);
+    } else if (op->code == TCC_OP_tensor_index) {
+        run_index(p, s);
     } else if (op->code == TCC_OP_tensor_reduce) {
         run_sum(fs, p, s);
     } else if (op->code != TCC_OP_tensor_dim) {
@@ -382,7 +418,7 @@ static tcc_status run_write(tcc_fields *fs, const tcc_op *op)
     tcc_row_plan p = {.row = to.n ? to.terms[to.n - 1].index : NULL};
     if (!to.param->count)
         return TCC_OK;
-    tcc_status status = tcc_plan_row(fs, &p, value);
+    tcc_status status = tcc_plan_row(fs, &p, 1, &value);
     if (status)
         return status;
     const tcc_row *r = tcc_row_of(fs, &p, value);

@@ -7,7 +7,7 @@ enum { MAX_NESTED_SUMS = 8 };
 
 /* ---- indices --------------------------------------------------------------------------- */
 
-static tcc_index *find_index(const tcc_fields *fs, const char *name)
+tcc_index *tcc_index_find(const tcc_fields *fs, const char *name)
 {
     for (size_t i = 0; i < fs->n_indices; i++)
         if (!strcmp(fs->indices[i].name, name))
@@ -20,16 +20,9 @@ static const tcc_param *param_of(const tcc_fields *fs, const tcc_value *tensor)
     return &fs->run->params[tensor->index];
 }
 
-static const tcc_value *accessed(const tcc_op *op)
-{
-    return op->code == TCC_OP_tensor_read    ? TCC_VIEW(tensor_read, op)->tensor
-           : op->code == TCC_OP_tensor_write ? TCC_VIEW(tensor_write, op)->tensor
-                                             : NULL;
-}
-
 static tcc_status collect_index(tcc_fields *fs, const tcc_op *op, const char *name, int64_t extent)
 {
-    const tcc_index *index = find_index(fs, name);
+    const tcc_index *index = tcc_index_find(fs, name);
     if (!index)
         fs->indices[fs->n_indices++] = (tcc_index){name, extent, 0};
     else if (index->extent != extent)
@@ -38,34 +31,57 @@ static tcc_status collect_index(tcc_fields *fs, const tcc_op *op, const char *na
     return TCC_OK;
 }
 
+/* Those that are only in expressions, whose extents the function gives. */
+static void collect_declared(tcc_fields *fs, const tcc_attr *extents)
+{
+    for (size_t i = 0; i < extents->list.n; i++) {
+        const char *name;
+        tcc_dim extent;
+        if (tcc_extents_read(&extents->list.items[i], &name, &extent) && !tcc_index_find(fs, name))
+            fs->indices[fs->n_indices++] = (tcc_index){name, tcc_run_extent(fs->run, extent), 0};
+    }
+}
+
 tcc_status tcc_collect_indices(tcc_fields *fs)
 {
     const tcc_run *run = fs->run;
-    size_t cap = 0;
+    tcc_attr extents = tcc_attr_list(&run->f->attrs, "extents");
+    size_t cap = extents.list.n;
     for (const tcc_op *op = run->f->body->first; op; op = op->next)
-        cap += accessed(op) ? accessed(op)->type->rank : 1;
+        cap += tcc_access_rank(op) + 1;
     fs->indices = TCC_NEW_ARRAY(run->scratch, tcc_index, cap);
     tcc_status status = TCC_OK;
     for (const tcc_op *op = run->f->body->first; op; op = op->next) {
-        tcc_attr map = tcc_attr_list(&op->attrs, "map"), parts = tcc_attr_list(&op->attrs, "parts");
-        for (size_t d = 0; accessed(op) && d < map.list.n && !status; d++)
-            status = collect_index(fs, op, map.list.items[d].s, param_of(fs, accessed(op))->extents[d]);
+        tcc_attr parts = tcc_attr_list(&op->attrs, "parts");
+        for (size_t d = 0; d < tcc_access_rank(op) && !status; d++)
+            if (tcc_access_index(op, d))
+                status = collect_index(fs, op, tcc_access_index(op, d),
+                                       param_of(fs, tcc_accessed_tensor(op))->extents[d]);
         if (op->code == TCC_OP_tensor_reduce && parts.list.n == 3 && !status)
             status = collect_index(fs, op, parts.list.items[0].s, parts.list.items[1].i);
     }
+    collect_declared(fs, &extents);
     return status;
 }
 
 /* ---- accesses -------------------------------------------------------------------------- */
 
+/* Whether every coordinate is an index; each then has a stride. */
+static bool has_strides(const tcc_op *access)
+{
+    bool has = true;
+    for (size_t d = 0; d < tcc_access_rank(access) && has; d++)
+        has = tcc_access_index(access, d);
+    return has;
+}
+
 tcc_access tcc_plan_access(tcc_fields *fs, const tcc_op *op)
 {
-    const tcc_param *p = param_of(fs, accessed(op));
-    tcc_attr map = tcc_attr_list(&op->attrs, "map");
-    tcc_access a = {.param = p, .data = p->data, .n = map.list.n};
+    const tcc_param *p = param_of(fs, tcc_accessed_tensor(op));
+    tcc_access a = {.param = p, .data = p->data, .n = tcc_access_rank(op)};
     a.terms = tcc_arena_alloc(fs->run->scratch, a.n * sizeof *a.terms);
-    for (size_t d = 0; d < a.n; d++) {
-        a.terms[d].index = find_index(fs, map.list.items[d].s);
+    for (size_t d = 0; d < a.n && has_strides(op); d++) {
+        a.terms[d].index = tcc_index_find(fs, tcc_access_index(op, d));
         a.terms[d].stride = p->strides[d];
     }
     return a;
@@ -78,20 +94,20 @@ tcc_status tcc_keep_originals(tcc_fields *fs)
     fs->originals = TCC_NEW_ARRAY(run->scratch, const double *, run->n_params);
     for (const tcc_op *op = run->f->body->first; op; op = op->next)
         if (op->code == TCC_OP_tensor_read)
-            is_read[accessed(op)->index] = true;
+            is_read[tcc_accessed_tensor(op)->index] = true;
     for (size_t i = 0; i < run->n_params; i++)
         fs->originals[i] = run->params[i].data;
     for (const tcc_op *op = run->f->body->first; op; op = op->next) {
-        if (op->code != TCC_OP_tensor_write || !is_read[accessed(op)->index])
+        if (op->code != TCC_OP_tensor_write || !is_read[tcc_accessed_tensor(op)->index])
             continue;
-        const tcc_param *p = param_of(fs, accessed(op));
+        const tcc_param *p = param_of(fs, tcc_accessed_tensor(op));
         tcc_status status = tcc_run_check_room(run, op, (uint64_t)p->count, sizeof(double));
         if (status)
             return status;
         double *copy = TCC_NEW_ARRAY(run->scratch, double, (size_t)p->count);
         if (p->count)
             memcpy(copy, p->data, (size_t)p->count * sizeof *copy);
-        fs->originals[accessed(op)->index] = copy;
+        fs->originals[tcc_accessed_tensor(op)->index] = copy;
     }
     return TCC_OK;
 }
@@ -109,7 +125,8 @@ static bool has_index(const tcc_type *t, const tcc_index *index)
 /* Whether an op's results may be inexact: they are not read, or known. */
 static bool is_computed(const tcc_op *op)
 {
-    return op->code != TCC_OP_tensor_read && op->code != TCC_OP_tile_grid && op->code != TCC_OP_tensor_dim;
+    return op->code != TCC_OP_tensor_read && op->code != TCC_OP_tile_grid && op->code != TCC_OP_tensor_dim &&
+           op->code != TCC_OP_tensor_index;
 }
 
 tcc_row *tcc_row_of(tcc_fields *fs, tcc_row_plan *p, const tcc_value *v)
@@ -132,7 +149,7 @@ tcc_row *tcc_row_of(tcc_fields *fs, tcc_row_plan *p, const tcc_value *v)
     return r;
 }
 
-/* The tensor.read behind v, through casts that keep every number of its type. */
+/* The tensor.read with strides behind v, through casts that keep every number of its type. */
 static const tcc_op *exact_read(const tcc_value *v)
 {
     const tcc_op *op = v->def;
@@ -142,7 +159,7 @@ static const tcc_op *exact_read(const tcc_value *v)
             return NULL;
         op = a->def;
     }
-    return op && op->code == TCC_OP_tensor_read ? op : NULL;
+    return op && op->code == TCC_OP_tensor_read && has_strides(op) ? op : NULL;
 }
 
 /* Whether sums of a read's products are those of doubles: floats as exact as can be, and small
@@ -194,7 +211,7 @@ static tcc_status plan_computed(tcc_fields *fs, tcc_row_step *s, const tcc_index
     c->others = TCC_NEW_ARRAY(scratch, tcc_index *, v->type->rank);
     c->at = TCC_NEW_ARRAY(scratch, int64_t, v->type->rank);
     for (unsigned d = 0; d < v->type->rank; d++) {
-        tcc_index *index = find_index(fs, v->type->dims[d].name);
+        tcc_index *index = tcc_index_find(fs, v->type->dims[d].name);
         if (index == along) {
             c->along = index;
         } else if (index != k) {
@@ -216,7 +233,7 @@ static tcc_status plan_computed(tcc_fields *fs, tcc_row_step *s, const tcc_index
     access->terms[1].index = c->along;
     access->terms[1].stride = k->extent;
     if (!status)
-        status = tcc_plan_row(fs, c->body, v);
+        status = tcc_plan_row(fs, c->body, 1, &v);
     fs->depth--;
     c->result = status ? NULL : tcc_row_of(fs, c->body, v);
     return status;
@@ -227,7 +244,7 @@ static tcc_status plan_product(tcc_fields *fs, const tcc_row_plan *outer, tcc_ro
 {
     const tcc_op *mul = TCC_VIEW(tensor_reduce, s->op)->a->def;
     bool part_a_row = s->part && s->part == outer->row;
-    if (s->kind != TCC_REDUCTION_SUM || !mul || mul->code != TCC_OP_arith_mul || !s->n_over || part_a_row ||
+    if (s->kind != TCC_REDUCTION_SUM || s->op->n_operands > 1 || !mul || mul->code != TCC_OP_arith_mul || !s->n_over || part_a_row ||
         tcc_scalar_bits(mul->results[0].type->elem) < 32) /* which would round products, or wrap */
         return TCC_OK;
     const tcc_index *along = s->result->step ? outer->row : NULL;
@@ -247,7 +264,7 @@ static tcc_status plan_product(tcc_fields *fs, const tcc_row_plan *outer, tcc_ro
     for (int i = 0; i < 2 && !status; i++) {
         if (reads[i]) {
             accesses[i] = tcc_plan_access(fs, reads[i]);
-            accesses[i].data = fs->originals[accessed(reads[i])->index];
+            accesses[i].data = fs->originals[tcc_accessed_tensor(reads[i])->index];
         } else {
             status = plan_computed(fs, s, along, k, values[i], &s->computed[i], &accesses[i]);
         }
@@ -268,13 +285,13 @@ static tcc_status plan_sum(tcc_fields *fs, tcc_row_plan *outer, tcc_row_step *s)
     s->n_over = over.list.n;
     s->over = TCC_NEW_ARRAY(scratch, tcc_index *, s->n_over);
     tcc_attr parts = tcc_attr_list(&s->op->attrs, "parts");
-    s->part = parts.list.n == 3 ? find_index(fs, parts.list.items[0].s) : NULL;
+    s->part = parts.list.n == 3 ? tcc_index_find(fs, parts.list.items[0].s) : NULL;
     s->depth = s->part ? parts.list.items[2].i : 1;
     s->outer = TCC_NEW_ARRAY(scratch, int64_t, s->n_over);
     s->body = TCC_NEW(scratch, tcc_row_plan);
     s->body->row = outer->row;
     for (size_t i = 0; i < s->n_over; i++) {
-        s->over[i] = find_index(fs, over.list.items[i].s);
+        s->over[i] = tcc_index_find(fs, over.list.items[i].s);
         if (!s->over[i])
             return TCC_FAIL(fs->run, TCC_ERR_ARGUMENT, s->op, "no tensor has index %s", over.list.items[i].s);
         if (s->over[i] == outer->row) /* another index of the same name */
@@ -293,18 +310,19 @@ static tcc_status plan_sum(tcc_fields *fs, tcc_row_plan *outer, tcc_row_step *s)
     if (fs->depth == MAX_NESTED_SUMS)
         return TCC_FAIL(fs->run, TCC_ERR_UNSUPPORTED, s->op, "more than %d sums within another", MAX_NESTED_SUMS);
     fs->depth++;
-    status = tcc_plan_row(fs, s->body, TCC_VIEW(tensor_reduce, s->op)->a);
+    status = tcc_plan_row(fs, s->body, s->op->n_operands, (const tcc_value *const *)s->op->operands);
     fs->depth--;
     return status;
 }
 
-/* Marks the ops that `goal` needs, and counts them; what only a sum's operand needs is left out. */
-static size_t mark_needed(tcc_fields *fs, tcc_map *needed, const tcc_value *goal)
+/* Marks the ops that goals need, and counts them; what only a sum's operands need is left out. */
+static size_t mark_needed(tcc_fields *fs, tcc_map *needed, size_t n_goals, const tcc_value *const *goals)
 {
     TCC_VEC(const tcc_op *) work = {0};
     size_t n = 0;
-    if (goal->def)
-        TCC_PUSH(fs->run->scratch, &work, goal->def);
+    for (size_t i = 0; i < n_goals; i++)
+        if (goals[i]->def)
+            TCC_PUSH(fs->run->scratch, &work, goals[i]->def);
     while (work.len) {
         const tcc_op *op = work.data[--work.len];
         void **mark = tcc_map_at(needed, op);
@@ -326,7 +344,7 @@ static tcc_status plan_grid(tcc_fields *fs, tcc_row_step *s, const tcc_op *op, c
     s->access = (tcc_access){.param = p, .data = p->data, .n = v->type->rank};
     s->access.terms = tcc_arena_alloc(fs->run->scratch, s->access.n * sizeof *s->access.terms);
     for (size_t d = 0; d < s->access.n; d++) {
-        s->access.terms[d].index = find_index(fs, v->type->dims[d].name);
+        s->access.terms[d].index = tcc_index_find(fs, v->type->dims[d].name);
         s->access.terms[d].stride = p->strides[d];
         if (!s->access.terms[d].index)
             return TCC_FAIL(fs->run, TCC_ERR_UNSUPPORTED, op, "no tensor has index %s", v->type->dims[d].name);
@@ -343,15 +361,43 @@ static tcc_status plan_dim(tcc_fields *fs, tcc_row_step *s, const tcc_op *op)
                : TCC_FAIL(fs->run, TCC_ERR_ARGUMENT, op, "%s is not one of the function's dims", dim.name);
 }
 
-tcc_status tcc_plan_row(tcc_fields *fs, tcc_row_plan *p, const tcc_value *goal)
+static tcc_status plan_index(tcc_fields *fs, tcc_row_step *s)
+{
+    const char *name = tcc_attr_str(&s->op->attrs, "name", "");
+    s->index = tcc_index_find(fs, name);
+    return s->index ? TCC_OK : TCC_FAIL(fs->run, TCC_ERR_ARGUMENT, s->op, "no tensor has index %s", name);
+}
+
+/* An op of one result, of which s is the step. */
+static tcc_status plan_op(tcc_fields *fs, tcc_row_plan *p, tcc_row_step *s)
+{
+    const tcc_op *op = s->op;
+    switch (op->code) {
+    case TCC_OP_tensor_read:
+        s->access = tcc_plan_access(fs, op);
+        s->access.data = fs->originals[tcc_accessed_tensor(op)->index];
+        if (!has_strides(op))
+            tcc_plan_coordinates(fs, p, s);
+        return TCC_OK;
+    case TCC_OP_tensor_index: return plan_index(fs, s);
+    case TCC_OP_tensor_reduce: return plan_sum(fs, p, s);
+    case TCC_OP_tensor_dim: return plan_dim(fs, s, op);
+    default:
+        for (unsigned i = 0; i < op->n_operands; i++)
+            s->operands[i] = tcc_row_of(fs, p, op->operands[i]);
+        return TCC_OK;
+    }
+}
+
+tcc_status tcc_plan_row(tcc_fields *fs, tcc_row_plan *p, size_t n_goals, const tcc_value *const *goals)
 {
     tcc_arena *scratch = fs->run->scratch;
     tcc_map needed = TCC_MAP(scratch);
     p->rows = TCC_MAP(scratch);
-    size_t n = mark_needed(fs, &needed, goal);
+    size_t n = mark_needed(fs, &needed, n_goals, goals);
     uint64_t row_bytes = (p->row ? (uint64_t)p->row->extent : 1) * sizeof(tcc_cell);
     row_bytes *= fs->intervals ? 3 : 1;
-    tcc_status status = tcc_run_check_room(fs->run, goal->def, n + 1, sizeof(tcc_row_step) + row_bytes);
+    tcc_status status = tcc_run_check_room(fs->run, goals[0]->def, n + 1, sizeof(tcc_row_step) + row_bytes);
     if (status)
         return status;
     p->steps = TCC_NEW_ARRAY(scratch, tcc_row_step, n);
@@ -364,20 +410,10 @@ tcc_status tcc_plan_row(tcc_fields *fs, tcc_row_plan *p, const tcc_value *goal)
             s[r].op = op;
             s[r].result = tcc_row_of(fs, p, &op->results[r]);
         }
-        if (op->code == TCC_OP_tensor_read) {
-            s->access = tcc_plan_access(fs, op);
-            s->access.data = fs->originals[accessed(op)->index];
-        } else if (op->code == TCC_OP_tile_grid) {
-            for (unsigned r = 0; r < op->n_results && !status; r++)
-                status = plan_grid(fs, &s[r], op, &op->results[r]);
-        } else if (op->code == TCC_OP_tensor_reduce) {
-            status = plan_sum(fs, p, s);
-        } else if (op->code == TCC_OP_tensor_dim) {
-            status = plan_dim(fs, s, op);
-        } else {
-            for (unsigned i = 0; i < op->n_operands; i++)
-                s->operands[i] = tcc_row_of(fs, p, op->operands[i]);
-        }
+        for (unsigned r = 0; op->code == TCC_OP_tile_grid && r < op->n_results && !status; r++)
+            status = plan_grid(fs, &s[r], op, &op->results[r]);
+        if (op->code != TCC_OP_tile_grid)
+            status = plan_op(fs, p, s);
     }
     return status;
 }

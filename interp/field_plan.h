@@ -8,6 +8,7 @@
 #define TCC_INTERP_FIELD_PLAN_H
 
 #include "interp/field.h"
+#include "ir/access.h"
 #include "ir/reduction.h"
 #include "support/map.h"
 
@@ -19,6 +20,7 @@ typedef struct tcc_row {
 } tcc_row;
 
 typedef struct tcc_row_plan tcc_row_plan;
+typedef struct tcc_coordinate tcc_coordinate;
 
 /* An operand of a product that is computed: along k, and along the row where it has that index, for
  * the values that its other indices have at present. */
@@ -37,8 +39,10 @@ typedef struct tcc_row_step {
     const tcc_op *op;
     tcc_row *operands[3];
     tcc_row *result;
-    tcc_access access;  /* of tensor.read */
-    tcc_row_plan *body; /* of tensor.reduce */
+    tcc_access access;           /* of tensor.read */
+    tcc_coordinate *coordinates; /* of one whose coordinates are not all indices; NULL */
+    const tcc_index *index;      /* of tensor.index */
+    tcc_row_plan *body;          /* of tensor.reduce */
     tcc_reduction kind;
     tcc_index **over; /* what it reduces */
     size_t n_over;
@@ -79,7 +83,12 @@ tcc_status tcc_keep_originals(tcc_fields *fs);
 tcc_access tcc_plan_access(tcc_fields *fs, const tcc_op *op);
 /* The row of a value, made where there is none yet. */
 tcc_row *tcc_row_of(tcc_fields *fs, tcc_row_plan *p, const tcc_value *v);
-/* Plans a value; p->row is given. */
-tcc_status tcc_plan_row(tcc_fields *fs, tcc_row_plan *p, const tcc_value *goal);
+/* Plans values; p->row is given. */
+tcc_status tcc_plan_row(tcc_fields *fs, tcc_row_plan *p, size_t n, const tcc_value *const *goals);
+/* The index of a name, NULL where there is none. */
+tcc_index *tcc_index_find(const tcc_fields *fs, const char *name);
+/* Plans and runs a read of n elements, each by its coordinates. */
+void tcc_plan_coordinates(tcc_fields *fs, tcc_row_plan *p, tcc_row_step *s);
+void tcc_read_elements(tcc_fields *fs, const tcc_row_plan *p, const tcc_row_step *s, size_t n);
 
 #endif

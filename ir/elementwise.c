@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "ir/index.h"
+
 static bool is_float(const tcc_type *t)
 {
     return tcc_scalar_classify(t->elem) == TCC_CLASS_FLOAT;
@@ -96,6 +98,16 @@ static int64_t rem_int(int64_t a, int64_t b)
     return b == 0 || b == -1 ? 0 : a % b;
 }
 
+static int64_t floor_div(int64_t a, int64_t b)
+{
+    return tcc_floor_div(a, b < 1 ? 1 : b);
+}
+
+static int64_t floor_rem(int64_t a, int64_t b)
+{
+    return b < 1 ? 0 : a - b * tcc_floor_div(a, b);
+}
+
 static int64_t shl_int(int64_t a, int64_t b)
 {
     return b < 0 || b > 63 ? 0 : (int64_t)((uint64_t)a << b);
@@ -167,6 +179,8 @@ BINARY(arith_div, a / b, div_int(a, b))
 BINARY(arith_min, min_float(a, b), a < b ? a : b)
 BINARY(arith_max, max_float(a, b), a > b ? a : b)
 INT_BINARY(arith_rem, rem_int(a, b))
+INT_BINARY(arith_floor_div, floor_div(a, b))
+INT_BINARY(arith_floor_rem, floor_rem(a, b))
 INT_BINARY(arith_and, a & b)
 INT_BINARY(arith_or, a | b)
 INT_BINARY(arith_xor, a ^ b)

@@ -11,6 +11,7 @@
 /* Every op that is elementwise and not in ir/math.def. */
 #define TCC_ELEMENTWISE_OPS(OP)                                                                    \
     OP(arith_const) OP(arith_add) OP(arith_sub) OP(arith_mul) OP(arith_div) OP(arith_rem)          \
+    OP(arith_floor_div) OP(arith_floor_rem)                                                        \
     OP(arith_min) OP(arith_max) OP(arith_and) OP(arith_or) OP(arith_xor) OP(arith_shl)             \
     OP(arith_shr) OP(arith_fma) OP(arith_cmp) OP(arith_select) OP(arith_cast) OP(arith_neg) OP(math_abs)         \
     OP(math_exp2) OP(math_log2) OP(math_rcp) OP(math_relu) OP(math_roundeven)

@@ -2,7 +2,7 @@
  *
  * An expression is a sum of terms. A term is a number times factors: at most one index or quotient that varies with
  * indices, and dimensions and quotients that do not. A quotient is floor(x / y) of two expressions, of which y has no
- * index and is positive wherever it is evaluated; x % y is x - y * floor(x / y), from 0 to y - 1.
+ * index and is taken to be positive: where it is not, what an expression is depends on its form. x % y is x - y * floor(x / y), from 0 to y - 1.
  *
  * Expressions are interned in a tcc_ir, in a normal form: equal pointers mean equal values, and those that differ only
  * by sums, products, multiples of a divisor and nested quotients are equal pointers. Whatever builds one gives NULL
@@ -86,8 +86,8 @@ typedef struct tcc_index_range {
 /* The values that an index or dimension takes; false: not known. */
 typedef bool tcc_index_lookup(void *user, tcc_index_factor_kind kind, const char *name, tcc_index_range *out);
 
-/* The value where every name has one, the least of its range. False where one is not known, a number does not fit 64
- * bits or a divisor is not positive. */
+/* The value where every name has one, the least of its range; a divisor below 1 counts as 1. False where one is not
+ * known or a number does not fit 64 bits. */
 bool tcc_index_value(const tcc_index_expr *x, tcc_index_lookup *lookup, void *user, int64_t *out);
 
 typedef enum tcc_bounds {

@@ -206,6 +206,8 @@ static const char *const elements[TCC_OP_COUNT] = {
     [TCC_OP_arith_mul] = "number number -> number",
     [TCC_OP_arith_div] = "number number -> number",
     [TCC_OP_arith_rem] = "int int -> int",
+    [TCC_OP_arith_floor_div] = "i32 i32 -> i32",
+    [TCC_OP_arith_floor_rem] = "i32 i32 -> i32",
     [TCC_OP_arith_min] = "number number -> number",
     [TCC_OP_arith_max] = "number number -> number",
     [TCC_OP_arith_and] = "bits bits -> bits",
@@ -227,6 +229,7 @@ static const char *const elements[TCC_OP_COUNT] = {
 #define MATH_NATIVE(name, ...) [TCC_OP_math_##name] = "float -> float",
 #include "ir/math.def"
     [TCC_OP_tensor_dim] = "-> i32",
+    [TCC_OP_tensor_index] = "-> i32",
     [TCC_OP_tensor_reduce] = "number -> number",
     [TCC_OP_scf_for] = "int int int",
     [TCC_OP_scf_if] = "i1",

@@ -2,6 +2,9 @@
  * results, attributes and regions together.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "ir/access.h"
 #include "ir/counting.h"
 #include "ir/reduction.h"
 #include "ir/rules.h"
@@ -108,29 +111,110 @@ static void check_const(verifier *v, const tcc_op *op)
     }
 }
 
-static void check_dim(verifier *v, const tcc_op *op)
+static void check_dim_name(verifier *v, const tcc_op *op, const char *name)
 {
-    const char *name = tcc_attr_str(&op->attrs, "name", "");
     const tcc_named_attr *dims = tcc_attr_find(&op->block->func->attrs, "dims");
     if (!dims || dims->value.kind != TCC_ATTR_LIST || tcc_dims_have(dims->value, name))
         return;
     ERROR(v, op, "'%s' is not one of the function's dims", name);
 }
 
+static void check_dim(verifier *v, const tcc_op *op)
+{
+    check_dim_name(v, op, tcc_attr_str(&op->attrs, "name", ""));
+}
+
+/* An index has as many values as a dimension that it runs along, or as the function says. */
+static void check_extent(verifier *v, const tcc_op *op, const char *index)
+{
+    tcc_dim extent = tcc_index_extent(op->block->func, index);
+    if (!extent.name && extent.size < 0)
+        ERROR(v, op, "index %s is the coordinate of no dimension, and the function does not give its extent", index);
+}
+
+static void check_index(verifier *v, const tcc_op *op)
+{
+    const tcc_type *r = op->results[0].type;
+    const char *name = tcc_attr_str(&op->attrs, "name", "");
+    if (r->rank != 1 || strcmp(r->dims[0].name, name))
+        ERROR(v, op, "r is %s, expected a field of just the index %s", TEXT(r), name);
+    else
+        check_extent(v, op, name);
+}
+
+/* Index expressions for the dimensions of a tensor, and an operand for each dimension in `loaded`. */
+static bool check_coordinates(verifier *v, const tcc_op *op, size_t rank)
+{
+    tcc_attr map = tcc_attr_list(&op->attrs, "map"), loaded = tcc_attr_list(&op->attrs, "loaded");
+    bool ok = map.list.n == rank;
+    for (size_t d = 0; d < map.list.n && ok; d++) {
+        tcc_attr_kind kind = map.list.items[d].kind;
+        ok = kind == TCC_ATTR_STR || kind == TCC_ATTR_INDEX || (kind == TCC_ATTR_INT && map.list.items[d].i != INT64_MIN);
+    }
+    if (!ok)
+        ERROR(v, op, "attribute 'map' needs %zu index expressions", rank);
+    bool ascend = loaded.list.n == op->n_operands - 1;
+    for (size_t i = 0; i < loaded.list.n && ascend; i++) {
+        const tcc_attr *item = &loaded.list.items[i];
+        ascend = item->kind == TCC_ATTR_INT && item->i >= (i ? item[-1].i + 1 : 0) && item->i < (int64_t)rank;
+    }
+    if (!ascend)
+        ERROR(v, op, "attribute 'loaded' needs %u dimensions in ascending order, one for each operand after the tensor",
+              op->n_operands - 1);
+    return ok && ascend;
+}
+
+/* Whether r has every index of an expression; its dimensions are those of the function. */
+static void check_names(verifier *v, const tcc_op *op, const tcc_index_expr *x)
+{
+    const tcc_type *r = op->results[0].type;
+    for (size_t i = 0; i < x->n; i++)
+        for (size_t k = 0; k < x->terms[i].n; k++) {
+            const tcc_index_factor *f = &x->terms[i].factors[k];
+            if (f->kind == TCC_FACTOR_DIM) {
+                check_dim_name(v, op, f->name);
+            } else if (f->kind == TCC_FACTOR_QUOTIENT) {
+                check_names(v, op, f->of);
+                check_names(v, op, f->by);
+            } else if (!has_index(r, f->name)) {
+                ERROR(v, op, "map has index %s, which r, %s, lacks", f->name, TEXT(r));
+            }
+        }
+}
+
+/* Whether a coordinate varies with an index. */
+static bool is_read_along(const tcc_op *op, const char *index)
+{
+    bool is = false;
+    for (size_t d = 0; d < tcc_access_rank(op) && !is; d++) {
+        const tcc_value *loaded = tcc_access_loaded(op, d);
+        is = tcc_index_has(tcc_access_expr(op, d), TCC_FACTOR_INDEX, index) ||
+             (loaded && has_index(loaded->type, index));
+    }
+    return is;
+}
+
 static void check_read(verifier *v, const tcc_op *op)
 {
     const tcc_type *tensor = op->operands[0]->type, *r = op->results[0].type;
-    const tcc_attr *map = tcc_verify_strings(v, op, "map", tensor->rank);
-    if (!map)
+    if (!check_coordinates(v, op, tensor->rank))
         return;
     if (r->elem != tensor->elem)
         ERROR(v, op, "tensor is %s and r is %s: their elements differ", TEXT(tensor), TEXT(r));
-    for (unsigned i = 0; i < tensor->rank; i++)
-        if (!has_index(r, map[i].s))
-            ERROR(v, op, "map names %s, which r, %s, lacks", map[i].s, TEXT(r));
-    for (unsigned i = 0; i < r->rank; i++)
-        if (!tcc_list_has(map, tensor->rank, r->dims[i].name))
-            ERROR(v, op, "r is %s, and map does not name %s", TEXT(r), r->dims[i].name);
+    for (unsigned i = 1; i < op->n_operands; i++) {
+        const tcc_type *t = op->operands[i]->type;
+        if ((t->kind != TCC_KIND_field && t->kind != TCC_KIND_scalar) || t->elem != TCC_i32)
+            ERROR(v, op, "operand %u is %s, expected a field or scalar of i32", i, TEXT(t));
+        else if (!indices_within(t, r))
+            ERROR(v, op, "r is %s, which lacks an index of operand %u, %s", TEXT(r), i, TEXT(t));
+    }
+    for (unsigned d = 0; d < tensor->rank; d++)
+        check_names(v, op, tcc_access_expr(op, d));
+    for (unsigned d = 0; d < r->rank; d++)
+        if (!is_read_along(op, r->dims[d].name))
+            ERROR(v, op, "r is %s, and no coordinate has index %s", TEXT(r), r->dims[d].name);
+        else
+            check_extent(v, op, r->dims[d].name);
 }
 
 /* parts = [index, number, depth], of a sum over one index: the index belongs only to r. Its name, NULL if
@@ -157,26 +241,51 @@ static const char *check_parts(verifier *v, const tcc_op *op, size_t n_over)
     return parts[0].s;
 }
 
+/* An i1 that says which terms there are. */
+static bool check_condition(verifier *v, const tcc_op *op)
+{
+    const tcc_type *t = op->n_operands > 1 ? op->operands[1]->type : NULL;
+    bool ok = op->n_operands <= 2;
+    if (!ok)
+        ERROR(v, op, "has %u operands, expected one or two", op->n_operands);
+    else if (t && ((t->kind != TCC_KIND_field && t->kind != TCC_KIND_scalar) || t->elem != TCC_i1)) {
+        ERROR(v, op, "the condition is %s, expected a field or scalar of i1", TEXT(t));
+        ok = false;
+    }
+    return ok;
+}
+
+static bool any_has_index(const tcc_op *op, const char *name)
+{
+    bool has = false;
+    for (unsigned i = 0; i < op->n_operands; i++)
+        has |= has_index(op->operands[i]->type, name);
+    return has;
+}
+
 static void check_reduce(verifier *v, const tcc_op *op)
 {
     const tcc_type *a = op->operands[0]->type, *r = op->results[0].type;
     size_t n = tcc_attr_list(&op->attrs, "over").list.n;
     const tcc_attr *over = tcc_verify_strings(v, op, "over", n);
-    if (!over)
+    if (!over || !check_condition(v, op))
         return;
     const char *part = check_parts(v, op, n);
     if (tcc_scalar_classify(r->elem) != tcc_scalar_classify(a->elem))
         ERROR(v, op, "a is %s and r is %s, expected both float or both int", TEXT(a), TEXT(r));
     for (size_t i = 0; i < n; i++)
-        if (!has_index(a, over[i].s) || tcc_list_has(over, i, over[i].s))
+        if (!any_has_index(op, over[i].s) || tcc_list_has(over, i, over[i].s))
             ERROR(v, op, "over names %s, expected each an index of a, %s, once", over[i].s, TEXT(a));
-    for (unsigned i = 0; i < a->rank; i++)
-        if (has_index(r, a->dims[i].name) == tcc_list_has(over, n, a->dims[i].name))
-            ERROR(v, op, "a is %s and r is %s: index %s is either reduced or kept", TEXT(a), TEXT(r),
-                  a->dims[i].name);
+    for (unsigned o = 0; o < op->n_operands; o++) {
+        const tcc_type *t = op->operands[o]->type;
+        for (unsigned i = 0; i < t->rank; i++)
+            if (has_index(r, t->dims[i].name) == tcc_list_has(over, n, t->dims[i].name))
+                ERROR(v, op, "%s is %s and r is %s: index %s is either reduced or kept", o ? "the condition" : "a",
+                      TEXT(t), TEXT(r), t->dims[i].name);
+    }
     bool ok = true;
     for (unsigned i = 0; i < r->rank; i++)
-        ok &= has_index(a, r->dims[i].name) || r->dims[i].name == part;
+        ok &= any_has_index(op, r->dims[i].name) || r->dims[i].name == part;
     if (!ok)
         ERROR(v, op, "a is %s and r is %s, which has another index", TEXT(a), TEXT(r));
 }
@@ -268,6 +377,7 @@ static void check_if(verifier *v, const tcc_op *op)
 tcc_op_rule *const tcc_tensor_rules[TCC_OP_COUNT] = {
     [TCC_OP_arith_const] = check_const,
     [TCC_OP_tensor_dim] = check_dim,
+    [TCC_OP_tensor_index] = check_index,
     [TCC_OP_tensor_read] = check_read,
     [TCC_OP_tensor_reduce] = check_reduce,
     [TCC_OP_tensor_write] = check_write,

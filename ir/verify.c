@@ -10,12 +10,14 @@
  *  6. No product's accumulators come from vec.undef (accumulators.c).
  *  7. What a function assumes can hold, and implies what it requires (assume.h).
  *  8. Its cost is an expression of its dimensions (plan.h).
+ *  9. Extents of indices are pairs (access.h).
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "ir/access.h"
 #include "ir/assume.h"
 #include "ir/ir.h"
 #include "ir/layout.h"
@@ -400,6 +402,19 @@ static void check_cost(verifier *v)
         func_error(v, tcc_arena_printf(v->base.arena, "has an attribute 'cost' that %s", wrong));
 }
 
+static void check_extents(verifier *v)
+{
+    tcc_attr extents = tcc_attr_list(&v->func->attrs, "extents");
+    bool ok = true;
+    for (size_t i = 0; i < extents.list.n && ok; i++) {
+        const char *index;
+        tcc_dim extent;
+        ok = tcc_extents_read(&extents.list.items[i], &index, &extent);
+    }
+    if (!ok)
+        func_error(v, "has an attribute 'extents' that is not a list of pairs, each of an index and its extent");
+}
+
 /* ---- entry points ---------------------------------------------------------------------- */
 
 bool tcc_func_verify(const tcc_func *f, unsigned levels, tcc_diag *diag)
@@ -412,6 +427,7 @@ bool tcc_func_verify(const tcc_func *f, unsigned levels, tcc_diag *diag)
     if (wrong)
         func_error(&v, tcc_arena_printf(v.base.arena, "has an attribute 'assumes' that %s", wrong));
     check_cost(&v);
+    check_extents(&v);
     v.base.ok &= tcc_verify_func_attrs(f, v.base.arena, diag);
     check_block(&v, f->body);
     check_use_counts(&v);

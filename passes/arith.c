@@ -148,9 +148,11 @@ bool tcc_is_not_negative(const tcc_value *v)
     switch (v->def->code) {
     case TCC_OP_tensor_dim:
     case TCC_OP_tile_take:
-    case TCC_OP_tile_takes: return true;
+    case TCC_OP_tile_takes:
+    case TCC_OP_arith_floor_rem: return true;
     case TCC_OP_arith_div: /* by a number above 0 */
     case TCC_OP_arith_rem:
+    case TCC_OP_arith_floor_div:
     case TCC_OP_arith_and:
     case TCC_OP_arith_shr: return tcc_is_not_negative(o[0]);
     case TCC_OP_arith_mul:

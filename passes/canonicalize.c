@@ -15,6 +15,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <math.h>
 
+#include "ir/index.h"
 #include "passes/passes.h"
 #include "support/map.h"
 
@@ -47,6 +48,8 @@ static bool fold_ints(tcc_opcode code, tcc_scalar s, int64_t a, int64_t b, int64
             return false;
         r = (uint64_t)(code == TCC_OP_arith_div ? a / b : a % b);
         break;
+    case TCC_OP_arith_floor_div: r = (uint64_t)tcc_floor_div(a, b < 1 ? 1 : b); break;
+    case TCC_OP_arith_floor_rem: r = b < 1 ? 0 : x - y * (uint64_t)tcc_floor_div(a, b); break;
     case TCC_OP_arith_min: r = (uint64_t)(a < b ? a : b); break;
     case TCC_OP_arith_max: r = (uint64_t)(a > b ? a : b); break;
     case TCC_OP_arith_and: r = x & y; break;
@@ -79,6 +82,7 @@ static tcc_value *int_identity(const tcc_op *op, int64_t b)
     case TCC_OP_arith_xor: return b == 0 ? x : NULL;
     case TCC_OP_arith_mul: return b == 1 ? x : b == 0 ? c : NULL;
     case TCC_OP_arith_div: return b == 1 ? x : NULL;
+    case TCC_OP_arith_floor_div: return b <= 1 ? x : NULL;
     case TCC_OP_arith_and: return b == ones ? x : b == 0 ? c : NULL;
     case TCC_OP_arith_or: return b == 0 ? x : b == ones ? c : NULL;
     default: return NULL;
@@ -205,7 +209,7 @@ static tcc_value *simplify_binary(canonicalizer *c, tcc_op *op)
         tcc_value *same = int_identity(op, b);
         if (same)
             return same;
-        if (op->code == TCC_OP_arith_rem && b == 1)
+        if ((op->code == TCC_OP_arith_rem && b == 1) || (op->code == TCC_OP_arith_floor_rem && b <= 1))
             return int_result(c, op, 0);
         reassociate(c, op, b);
     } else if (tcc_value_is_float(op->operands[1], &y)) {
@@ -318,7 +322,8 @@ typedef tcc_value *simplify_fn(canonicalizer *c, tcc_op *op);
 static simplify_fn *const simplify[TCC_OP_COUNT] = {
     [TCC_OP_arith_add] = simplify_binary,      [TCC_OP_arith_sub] = simplify_binary,
     [TCC_OP_arith_mul] = simplify_binary,      [TCC_OP_arith_div] = simplify_binary,
-    [TCC_OP_arith_rem] = simplify_binary,      [TCC_OP_arith_min] = simplify_binary,
+    [TCC_OP_arith_rem] = simplify_binary,      [TCC_OP_arith_floor_div] = simplify_binary,
+    [TCC_OP_arith_min] = simplify_binary,      [TCC_OP_arith_floor_rem] = simplify_binary,
     [TCC_OP_arith_max] = simplify_binary,      [TCC_OP_arith_and] = simplify_binary,
     [TCC_OP_arith_or] = simplify_binary,       [TCC_OP_arith_xor] = simplify_binary,
     [TCC_OP_arith_shl] = simplify_binary,      [TCC_OP_arith_shr] = simplify_binary,

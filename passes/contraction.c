@@ -8,18 +8,9 @@
 #include "ir/schedule_key.h"
 #include "ir/target.h"
 
-int tcc_map_position(const tcc_op *access, const char *name)
-{
-    tcc_attr map = tcc_attr_list(&access->attrs, "map");
-    for (size_t i = 0; i < map.list.n; i++)
-        if (!strcmp(map.list.items[i].s, name))
-            return (int)i;
-    return -1;
-}
-
 bool tcc_write_has_space(const tcc_op *write, const tcc_type *field)
 {
-    bool same = tcc_attr_list(&write->attrs, "map").list.n == field->rank;
+    bool same = tcc_access_rank(write) == field->rank;
     for (unsigned d = 0; d < field->rank && same; d++)
         same = tcc_map_position(write, field->dims[d].name) >= 0;
     return same;
@@ -27,10 +18,10 @@ bool tcc_write_has_space(const tcc_op *write, const tcc_type *field)
 
 bool tcc_writes_share_space(const tcc_op *x, const tcc_op *y)
 {
-    tcc_attr a = tcc_attr_list(&x->attrs, "map"), b = tcc_attr_list(&y->attrs, "map");
-    bool same = a.list.n == b.list.n;
-    for (size_t i = 0; i < a.list.n && same; i++)
-        same = tcc_map_position(y, a.list.items[i].s) >= 0;
+    size_t n = tcc_access_rank(x);
+    bool same = n == tcc_access_rank(y);
+    for (size_t d = 0; d < n && same; d++)
+        same = tcc_map_position(y, tcc_access_index(x, d)) >= 0;
     return same;
 }
 
@@ -53,11 +44,8 @@ bool tcc_field_has_index(const tcc_type *field, const char *name)
 
 bool tcc_read_is_contiguous_in(const tcc_op *read, const char *x, const char *y)
 {
-    tcc_attr map = tcc_attr_list(&read->attrs, "map");
-    if (!map.list.n)
-        return false;
-    const char *last = map.list.items[map.list.n - 1].s;
-    return !strcmp(last, x) || !strcmp(last, y);
+    const char *last = tcc_access_last(read);
+    return last && (!strcmp(last, x) || !strcmp(last, y));
 }
 
 bool tcc_find_elementwise(const tcc_value *v, tcc_arena *arena, tcc_map *ops)
@@ -69,9 +57,9 @@ bool tcc_find_elementwise(const tcc_value *v, tcc_arena *arena, tcc_map *ops)
         if (!op || tcc_map_get(ops, op))
             continue;
         *tcc_map_at(ops, op) = op;
-        if (op->code == TCC_OP_tensor_read || op->code == TCC_OP_arith_const)
-            continue;
-        if (!(tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE))
+        bool leaf = op->code == TCC_OP_tensor_read || op->code == TCC_OP_tensor_index || op->code == TCC_OP_tensor_dim ||
+                    op->code == TCC_OP_arith_const;
+        if (!leaf && !(tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE))
             return false;
         for (unsigned i = 0; i < op->n_operands; i++)
             TCC_PUSH(arena, &left, op->operands[i]);
@@ -85,17 +73,23 @@ typedef struct operand {
     tcc_value *value;
 } operand;
 
-/* The first read of those that a value is computed of that has all its indices. */
+/* The first read of those that a value is computed of that has all its indices. NULL, too, where it is computed of what
+ * tiles do not hold: numbers of indices and dimensions, and elements at other coordinates than indices. */
 static tcc_op *covering_read(const tcc_value *v, tcc_arena *arena)
 {
     tcc_map ops = TCC_MAP(arena);
+    tcc_op *found = NULL;
     if (!v->def || !tcc_find_elementwise(v, arena, &ops))
         return NULL;
-    for (tcc_op *op = v->def->block->first; op; op = op->next)
-        if (op->code == TCC_OP_tensor_read && tcc_map_get(&ops, op) &&
-            op->results[0].type->rank == v->type->rank)
-            return op;
-    return NULL;
+    for (tcc_op *op = v->def->block->first; op; op = op->next) {
+        if (!tcc_map_get(&ops, op))
+            continue;
+        if (op->code == TCC_OP_tensor_index || op->code == TCC_OP_tensor_dim || !tcc_access_is_plain(op))
+            return NULL;
+        if (!found && op->code == TCC_OP_tensor_read && op->results[0].type->rank == v->type->rank)
+            found = op;
+    }
+    return found;
 }
 
 /* The value of v behind casts that keep every number. */
@@ -125,11 +119,8 @@ static tcc_dim extent_in(const tcc_op *read, const char *index)
 static tcc_attr output_order(const tcc_func *f, const tcc_type *sum)
 {
     for (const tcc_op *op = f->body->first; op; op = op->next)
-        if (op->code == TCC_OP_tensor_write) {
-            tcc_attr map = tcc_attr_list(&op->attrs, "map");
-            if (map.list.n == sum->rank)
-                return map;
-        }
+        if (op->code == TCC_OP_tensor_write && tcc_access_rank(op) == sum->rank)
+            return tcc_access_indices(op);
     tcc_attr *items = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, sum->rank);
     for (unsigned i = 0; i < sum->rank; i++)
         items[i] = (tcc_attr){.kind = TCC_ATTR_STR, .s = sum->dims[i].name};
@@ -187,7 +178,7 @@ static bool find_product(tcc_op *reduce, sum_operands *out)
     const tcc_op *product = TCC_VIEW(tensor_reduce, reduce)->a->def;
     tcc_attr over = tcc_attr_list(&reduce->attrs, "over");
     if (!product || product->code != TCC_OP_arith_mul || over.list.n != 1 || !reduce->results[0].type->rank ||
-        tcc_reduction_of(reduce) != TCC_REDUCTION_SUM || tcc_attr_find(&reduce->attrs, "ordered"))
+        reduce->n_operands > 1 || tcc_reduction_of(reduce) != TCC_REDUCTION_SUM || tcc_attr_find(&reduce->attrs, "ordered"))
         return false;
     *out = (sum_operands){.sum = reduce,
                           .k = over.list.items[0].s,
@@ -324,25 +315,12 @@ static bool orient(const tcc_func *f, tcc_attr order, sum_operands *p, size_t n_
     return false;
 }
 
-/* Whether two reads are of the same elements, for each k. */
-static bool reads_alike(const tcc_sum_operand *o, const tcc_op *read, const char *k)
-{
-    tcc_attr x = tcc_attr_list(&o->read->attrs, "map"), y = tcc_attr_list(&read->attrs, "map");
-    bool alike = TCC_VIEW(tensor_read, o->read)->tensor == TCC_VIEW(tensor_read, read)->tensor &&
-                 x.list.n == y.list.n;
-    for (size_t i = 0; alike && i < x.list.n; i++) {
-        bool along_k = !strcmp(y.list.items[i].s, k);
-        alike = !strcmp(x.list.items[i].s, along_k ? o->k : y.list.items[i].s);
-    }
-    return alike;
-}
-
 static const tcc_sum_operand *add_operand(tcc_contraction *c, const operand *f, int axis, const char *k)
 {
     for (size_t i = 0; i < c->n_operands; i++) {
         const tcc_sum_operand *o = &c->operands[i];
         bool computed = is_computed(f) || tcc_sum_operand_is_computed(o);
-        if (o->axis == axis && (computed ? o->value == f->value : reads_alike(o, f->read, k)))
+        if (o->axis == axis && (computed ? o->value == f->value : tcc_access_same(o->read, f->read, o->k, k)))
             return o;
     }
     c->operands[c->n_operands] = (tcc_sum_operand){f->read, f->value, axis, k};
@@ -409,14 +387,6 @@ bool tcc_contraction_goes_with(const tcc_op *reduce, const tcc_op *other)
            multiplied_alike(&p, &q) && (p.products == TCC_f64) == (q.products == TCC_f64);
 }
 
-tcc_dim tcc_index_extent(const tcc_func *f, const char *index)
-{
-    for (const tcc_op *op = f->body->first; op; op = op->next)
-        if (tcc_accessed_tensor(op) && tcc_map_position(op, index) >= 0)
-            return tcc_accessed_tensor(op)->type->dims[tcc_map_position(op, index)];
-    return (tcc_dim){NULL, 0};
-}
-
 bool tcc_contraction_is_naive(const tcc_func *f)
 {
     return tcc_schedule_key_of(f, TCC_KEY_instr, TCC_INSTR_COUNT) == TCC_INSTR_NAIVE;
@@ -471,13 +441,6 @@ tcc_dim tcc_contraction_extent(const tcc_contraction *c, const char *axis)
     return c->extents[i];
 }
 
-const tcc_value *tcc_accessed_tensor(const tcc_op *op)
-{
-    return op->code == TCC_OP_tensor_read    ? TCC_VIEW(tensor_read, op)->tensor
-           : op->code == TCC_OP_tensor_write ? TCC_VIEW(tensor_write, op)->tensor
-                                             : NULL;
-}
-
 bool tcc_contraction_multiplies(const tcc_contraction *c, const tcc_value *tensor)
 {
     for (size_t i = 0; i < c->n_operands; i++)
@@ -523,8 +486,8 @@ bool tcc_sum_operand_is_computed(const tcc_sum_operand *o)
 
 bool tcc_sum_operand_runs_across(const tcc_sum_operand *o)
 {
-    tcc_attr map = tcc_attr_list(&o->read->attrs, "map");
-    return map.list.n && strcmp(map.list.items[map.list.n - 1].s, o->k);
+    const char *last = tcc_access_last(o->read);
+    return last && strcmp(last, o->k);
 }
 
 bool tcc_sum_operand_is_put(const tcc_contraction *c, const tcc_sum_operand *o)

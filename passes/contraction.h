@@ -4,6 +4,7 @@
 #ifndef TCC_PASSES_CONTRACTION_H
 #define TCC_PASSES_CONTRACTION_H
 
+#include "ir/access.h"
 #include "ir/ir.h"
 #include "support/map.h"
 
@@ -63,8 +64,6 @@ bool tcc_contraction_is(const tcc_op *reduce);
 tcc_value *tcc_contraction_uncovered(const tcc_op *reduce);
 /* Whether one loop computes two such sums. */
 bool tcc_contraction_goes_with(const tcc_op *reduce, const tcc_op *other);
-/* The dimension along which an index of a function runs. */
-tcc_dim tcc_index_extent(const tcc_func *f, const char *index);
 
 /* Whether the schedule needs sums of products computed as others are: one term after the other, an element a thread.
  * Then tcc_contraction_find finds none, and tcc_contraction_described what is computed all the same. */
@@ -73,9 +72,6 @@ bool tcc_contraction_described(const tcc_func *f, tcc_contraction *out);
 
 /* The extent of one of its axes. */
 tcc_dim tcc_contraction_extent(const tcc_contraction *c, const char *axis);
-
-/* The tensor that a tensor.read or tensor.write accesses; NULL for other ops. */
-const tcc_value *tcc_accessed_tensor(const tcc_op *op);
 
 /* Whether a tensor is read as an operand of a sum. */
 bool tcc_contraction_multiplies(const tcc_contraction *c, const tcc_value *tensor);
@@ -104,9 +100,6 @@ bool tcc_find_elementwise(const tcc_value *v, tcc_arena *arena, tcc_map *ops);
 
 /* Whether a field varies along an index that one of the sums is over. */
 bool tcc_contraction_sums_along(const tcc_contraction *c, const tcc_type *field);
-
-/* Position of index `name` in a read's or write's map, -1 when it is not there. */
-int tcc_map_position(const tcc_op *access, const char *name);
 
 /* Whether a tensor.write has just the indices of a field; whether two have the same, each in its order. */
 bool tcc_write_has_space(const tcc_op *write, const tcc_type *field);

@@ -46,18 +46,32 @@ static bool names_any(tcc_attr list, const tcc_attr *names, size_t n)
     return any;
 }
 
+static bool computes_with_any(const tcc_op *access, const run_of *run)
+{
+    bool any = false;
+    for (size_t i = 0; i < run->n && !any; i++)
+        any = tcc_access_computes_with(access, run->names[i].s);
+    return any;
+}
+
 /* Where an access has them, side by side, in order and not along rows; -1: it has none; -2: neither. */
 static int place_in(const tcc_op *access, const run_of *run)
 {
-    tcc_attr map = tcc_attr_list(&access->attrs, "map");
+    size_t rank = tcc_access_rank(access), n = 0;
     int at = tcc_map_position(access, run->names[0].s);
-    if (at < 0)
-        return names_any(map, run->names, run->n) ? -2 : -1;
-    if ((size_t)at + run->n >= map.list.n)
+    for (size_t d = 0; d < rank; d++)
+        n += tcc_access_index(access, d) && is_named(tcc_access_index(access, d), run->names, run->n);
+    if (computes_with_any(access, run))
         return -2;
-    for (size_t i = 0; i < run->n; i++)
-        if (strcmp(map.list.items[(size_t)at + i].s, run->names[i].s))
+    if (!n)
+        return -1;
+    if (at < 0 || n != run->n || (size_t)at + n >= rank)
+        return -2;
+    for (size_t i = 0; i < n; i++) {
+        const char *index = tcc_access_index(access, (size_t)at + i);
+        if (!index || strcmp(index, run->names[i].s))
             return -2;
+    }
     return at;
 }
 
@@ -104,12 +118,17 @@ static bool multiply(tcc_ir *ir, const run_of *run, tcc_dim *out)
     return true;
 }
 
+static bool names_index(const tcc_op *index, const run_of *run)
+{
+    return is_named(tcc_attr_str(&index->attrs, "name", ""), run->names, run->n);
+}
+
 /* Whether these may be one: all tensors have them side by side, or none of them, and none is summed. */
 static bool can_merge(const tcc_func *f, run_of *run)
 {
     for (const tcc_op *op = f->body->first; op; op = op->next) {
         tcc_attr parts = tcc_attr_list(&op->attrs, "parts");
-        if (op->n_regions || names_any(tcc_attr_list(&op->attrs, "over"), run->names, run->n) ||
+        if (op->n_regions || (op->code == TCC_OP_tensor_index && names_index(op, run)) || names_any(tcc_attr_list(&op->attrs, "over"), run->names, run->n) ||
             names_any(parts, run->names, run->n))
             return false;
     }
@@ -156,7 +175,7 @@ tcc_attr tcc_find_merged(const tcc_func *f)
     const tcc_op *write = f->body->first;
     while (write && write->code != TCC_OP_tensor_write)
         write = write->next;
-    tcc_attr map = write ? tcc_attr_list(&write->attrs, "map") : (tcc_attr){0};
+    tcc_attr map = write ? tcc_access_indices(write) : (tcc_attr){0};
     TCC_VEC(tcc_attr) lists = {0};
     for (size_t end = map.list.n, n; end > 1; end -= n) {
         for (n = 1; n < end && n < TCC_MAX_FACTORS && !is_scheduled(f, &map.list.items[end - n - 1]); n++) {
@@ -189,17 +208,14 @@ static void merge_tensor(tcc_value *tensor, run_of *run)
     tensor->type = tcc_type_with_row_bytes(ir, merged, t->row_bytes);
 }
 
-/* Names but those that go. */
-static void merge_map(tcc_ir *ir, tcc_op *op, const run_of *run)
+/* The coordinates but those that go. */
+static void merge_access(tcc_op *op, const run_of *run)
 {
-    tcc_attr map = tcc_attr_list(&op->attrs, "map");
-    const char **left = TCC_NEW_ARRAY(ir->arena, const char *, map.list.n + 1);
-    size_t n = 0;
-    for (size_t i = 0; i < map.list.n; i++)
-        if (!is_named(map.list.items[i].s, run->names, run->n - 1))
-            left[n++] = map.list.items[i].s;
-    if (n < map.list.n)
-        tcc_attr_set_strs(ir, &op->attrs, "map", n, left);
+    for (size_t d = tcc_access_rank(op); d--;) {
+        const char *index = tcc_access_index(op, d);
+        if (index && is_named(index, run->names, run->n - 1))
+            tcc_access_remove(op, d);
+    }
 }
 
 static void merge_field(tcc_ir *ir, tcc_value *v, const run_of *run)
@@ -222,7 +238,7 @@ static void merge(tcc_func *f, run_of *run)
         if (f->body->args[i]->type->kind == TCC_KIND_tensor)
             merge_tensor(f->body->args[i], run);
     for (tcc_op *op = f->body->first; op; op = op->next) {
-        merge_map(f->ir, op, run);
+        merge_access(op, run);
         for (unsigned i = 0; i < op->n_results; i++)
             merge_field(f->ir, &op->results[i], run);
     }

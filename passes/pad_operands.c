@@ -53,16 +53,14 @@ static void make_copy(tcc_func *step, tcc_value *from, tcc_value *to)
     while (end->prev)
         tcc_op_erase(end->prev);
     unsigned rank = from->type->rank;
-    const char **map = TCC_NEW_ARRAY(ir->arena, const char *, rank);
     tcc_dim *dims = TCC_NEW_ARRAY(ir->arena, tcc_dim, rank);
     for (unsigned d = 0; d < rank; d++)
-        dims[d].name = map[d] = tcc_ir_name(ir, tcc_arena_printf(ir->arena, "i%u", d));
+        dims[d].name = tcc_ir_name(ir, tcc_arena_printf(ir->arena, "i%u", d));
     tcc_builder b = tcc_builder_before(end);
     const tcc_type *field = tcc_type_get(ir, TCC_KIND_field, from->type->elem, rank, dims);
     tcc_value *all = TCC_EMIT(&b, tensor_read, field, .tensor = from);
-    tcc_attr_set_strs(ir, &all->def->attrs, "map", rank, map);
-    tcc_op *write = TCC_EMIT_V(&b, tensor_write, .a = all, .tensor = to);
-    tcc_attr_set_strs(ir, &write->attrs, "map", rank, map);
+    tcc_access_set_field(all->def, field);
+    tcc_access_set_field(TCC_EMIT_V(&b, tensor_write, .a = all, .tensor = to), field);
     if (tcc_attr_find(&step->attrs, "merged"))
         tcc_attr_set(ir, &step->attrs, "merged", tcc_find_merged(step), (tcc_loc){0, 0});
 }

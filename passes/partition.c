@@ -39,12 +39,13 @@ enum {
 
 /* ---- what is computed of what --------------------------------------------------------------- */
 
-/* The ops that a value is computed of, its own included. */
-static tcc_map find_slice(tcc_arena *arena, const tcc_value *v)
+/* The ops that values are computed of, their own included. */
+static tcc_map find_slice(tcc_arena *arena, size_t n, tcc_value *const *values)
 {
     TCC_VEC(const tcc_value *) left = {0};
     tcc_map ops = TCC_MAP(arena);
-    TCC_PUSH(arena, &left, v);
+    for (size_t i = 0; i < n; i++)
+        TCC_PUSH(arena, &left, values[i]);
     while (left.len) {
         tcc_op *op = left.data[--left.len]->def;
         if (!op || tcc_map_get(&ops, op))
@@ -56,9 +57,10 @@ static tcc_map find_slice(tcc_arena *arena, const tcc_value *v)
     return ops;
 }
 
-static bool needs(tcc_pass_ctx *ctx, const tcc_value *v, const tcc_op *op)
+/* Whether another op is computed of op. */
+static bool needs(tcc_pass_ctx *ctx, const tcc_op *other, const tcc_op *op)
 {
-    tcc_map slice = find_slice(ctx->scratch, v);
+    tcc_map slice = find_slice(ctx->scratch, other->n_operands, other->operands);
     return tcc_map_get(&slice, op);
 }
 
@@ -74,7 +76,7 @@ static tcc_value *find_nested(tcc_pass_ctx *ctx, const tcc_func *f)
     for (tcc_op *op = f->body->first; op; op = op->next) {
         if (!is_reduction(op))
             continue;
-        tcc_map slice = find_slice(ctx->scratch, TCC_VIEW(tensor_reduce, op)->a);
+        tcc_map slice = find_slice(ctx->scratch, op->n_operands, op->operands);
         for (tcc_op *in = f->body->first; in != op; in = in->next)
             if (is_reduction(in) && tcc_map_get(&slice, in))
                 *tcc_map_at(&nested, in) = in;
@@ -125,7 +127,7 @@ static bool is_shared(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_op *op)
     for (const tcc_op *write = f->body->first; write; write = write->next) {
         if (!is_write(write))
             continue;
-        if (!needs(ctx, TCC_VIEW(tensor_write, write)->a, op))
+        if (!needs(ctx, write, op))
             continue;
         if (first && !tcc_writes_share_space(first, write))
             return true;
@@ -153,7 +155,7 @@ static tcc_value *find_inout(tcc_pass_ctx *ctx, const tcc_func *f)
                 continue;
             bool others = is_shared(ctx, f, read);
             for (tcc_op *op = f->body->first; op && !others; op = op->next)
-                others = is_reduction(op) && needs(ctx, TCC_VIEW(tensor_reduce, op)->a, read);
+                others = is_reduction(op) && needs(ctx, op, read);
             if (others)
                 return &read->results[0];
         }
@@ -270,14 +272,6 @@ static tcc_op *op_in(tcc_func *clone, const tcc_func *f, const tcc_op *op)
     return in;
 }
 
-static void set_map(tcc_op *op, const tcc_type *field)
-{
-    const char **names = TCC_NEW_ARRAY(op->block->func->ir->arena, const char *, field->rank);
-    for (unsigned d = 0; d < field->rank; d++)
-        names[d] = field->dims[d].name;
-    tcc_attr_set_strs(op->block->func->ir, &op->attrs, "map", field->rank, names);
-}
-
 static const tcc_type *stored_type(const tcc_func *f, const tcc_type *field)
 {
     tcc_dim *dims = TCC_NEW_ARRAY(f->ir->arena, tcc_dim, field->rank);
@@ -302,12 +296,12 @@ static void cut_value(tcc_func *f, const part *p, tcc_arena *scratch)
     }
     tcc_builder b = tcc_builder_before(step->body->last);
     b.loc = v->def->loc;
-    set_map(TCC_EMIT_V(&b, tensor_write, &same->results[0], step->body->args[tensor->index]), v->type);
+    tcc_access_set_field(TCC_EMIT_V(&b, tensor_write, &same->results[0], step->body->args[tensor->index]), v->type);
     tcc_erase_dead(step, scratch);
     b = tcc_builder_after(v->def);
     b.loc = v->def->loc;
     tcc_value *read = TCC_EMIT(&b, tensor_read, v->type, tensor);
-    set_map(read->def, v->type);
+    tcc_access_set_field(read->def, v->type);
     tcc_replace_uses(v, read);
     tcc_erase_dead(f, scratch);
 }

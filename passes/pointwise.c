@@ -53,15 +53,15 @@ static const char *innermost(const tcc_func *f, tcc_attr map, const char *other)
 
 bool tcc_pointwise_runs_along(const tcc_pointwise *p, const tcc_op *op)
 {
-    tcc_attr map = tcc_attr_list(&op->attrs, "map");
-    return map.list.n && !strcmp(map.list.items[map.list.n - 1].s, p->axes[1]);
+    const char *last = tcc_access_is_plain(op) ? tcc_access_last(op) : NULL;
+    return last && !strcmp(last, p->axes[1]);
 }
 
 bool tcc_pointwise_find(const tcc_func *f, tcc_pointwise *out)
 {
     tcc_contraction c;
     const tcc_op *write = tcc_contraction_find(f, &c) ? NULL : find_output(f);
-    tcc_attr map = write ? tcc_attr_list(&write->attrs, "map") : (tcc_attr){0};
+    tcc_attr map = write ? tcc_access_indices(write) : (tcc_attr){0};
     if (!write || map.list.n + 1 > TCC_MAX_AXES)
         return false;
     const tcc_type *t = tcc_accessed_tensor(write)->type;

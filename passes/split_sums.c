@@ -96,7 +96,7 @@ static void set_map(tcc_op *op, const split *s)
     size_t n = s->c.order.list.n;
     for (size_t d = 0; d < n; d++)
         names[1 + d] = s->c.order.list.items[d].s;
-    tcc_attr_set_strs(op->block->func->ir, &op->attrs, "map", n + 1, names);
+    tcc_access_set_indices(op, n + 1, names);
 }
 
 /* A sum's type with the index of its parts. */

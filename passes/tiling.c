@@ -130,8 +130,21 @@ tcc_op *tcc_tiled_load(const tcc_op *mma, unsigned operand, tcc_arena *scratch)
     return found;
 }
 
+/* What an op is that no tile is made of yet; NULL: it is none. */
+static const char *untiled(const tcc_op *op)
+{
+    return op->code == TCC_OP_tensor_index                           ? "an index as a number"
+           : !tcc_access_is_plain(op)                                ? "a read at other coordinates than different indices"
+           : op->code == TCC_OP_tensor_reduce && op->n_operands > 1 ? "a reduction of a part of its terms"
+                                                                     : NULL;
+}
+
 bool tcc_tiling_check_elements(tcc_pass_ctx *ctx, const tcc_op *op)
 {
+    if (untiled(op)) {
+        tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, op->loc, "not supported yet: %s", untiled(op));
+        return false;
+    }
     const tcc_target *target = tcc_func_target(op->block->func);
     const tcc_value *tensor = op->code == TCC_OP_tensor_read    ? TCC_VIEW(tensor_read, op)->tensor
                               : op->code == TCC_OP_tensor_write ? TCC_VIEW(tensor_write, op)->tensor

@@ -241,6 +241,105 @@ START_TEST(extents_must_be_possible)
 }
 END_TEST
 
+/* ---- coordinates -------------------------------------------------------------------------- */
+
+/* x as read at a place, 0 outside. */
+static double x_at(const double *x, int64_t h, int64_t w)
+{
+    return h >= 0 && h < M && w >= 0 && w < N ? x[h * N + w] : 0;
+}
+
+/* A 2 x 3 window at every second row and column, in which an index sets out from the middle. */
+START_TEST(reads_at_expressions)
+{
+    program p;
+    program_load(&p, "func @f(%x: tensor<f32[H, W]>, %y: tensor<f32[O, P]>) {extents = [[r, 2], [s, 3]]} {\n"
+                     "  %a = tensor.read %x {map = [2 * o + r - 1, s + 2 * p - 2]} : field<f32[o, p, r, s]>\n"
+                     "  %b = tensor.reduce %a {over = [r, s], kind = sum} : field<f32[o, p]>\n"
+                     "  %c = tensor.read %x {map = [o / 2, $W - p % 3]} : field<f32[o, p]>\n"
+                     "  %d = arith.add %b, %c : field<f32[o, p]>\n"
+                     "  tensor.write %d, %y {map = [o, p]}\n"
+                     "  return\n}\n");
+    enum { O = 4, P = 6 };
+    double x[M * N], y[O * P];
+    fill(x, M * N);
+    tcc_interp_options o = {.dims = (int64_t[]){M, N, O, P}};
+    ck_assert_int_eq(program_run(&p, &o, (double *[]){x, y}), TCC_OK);
+    for (int i = 0; i < O * P; i++) {
+        double want = x_at(x, i / P / 2, N - i % P % 3);
+        for (int r = 0; r < 2; r++)
+            for (int s = 0; s < 3; s++)
+                want += x_at(x, 2 * (i / P) + r - 1, s + 2 * (i % P) - 2);
+        ck_assert_double_eq(y[i], want);
+    }
+    program_free(&p);
+}
+END_TEST
+
+/* Rows that another tensor names, also such as there are not, and a diagonal. */
+START_TEST(reads_at_what_is_loaded)
+{
+    program p;
+    program_load(&p, "func @f(%x: tensor<f32[H, W]>, %row: tensor<i32[R]>, %y: tensor<f32[W, R]>) {\n"
+                     "  %a = tensor.read %row {map = [r]} : field<i32[r]>\n"
+                     "  %b = tensor.read %x, %a {map = [1, w], loaded = [0]} : field<f32[r, w]>\n"
+                     "  %c = tensor.read %x {map = [w, w]} : field<f32[w]>\n"
+                     "  %d = arith.sub %b, %c : field<f32[r, w]>\n"
+                     "  tensor.write %d, %y {map = [w, r]}\n"
+                     "  return\n}\n");
+    double x[N * N], row[] = {3, -1, N, -2, N - 1, 2147483647}, y[N * 6];
+    fill(x, N * N);
+    tcc_interp_options o = {.dims = (int64_t[]){N, N, 6}};
+    ck_assert_int_eq(program_run(&p, &o, (double *[]){x, row, y}), TCC_OK);
+    for (int w = 0; w < N; w++)
+        for (int r = 0; r < 6; r++) {
+            bool inside = row[r] + 1 >= 0 && row[r] + 1 < N;
+            double want = inside ? x[((int)row[r] + 1) * N + w] : 0;
+            ck_assert_double_eq(y[w * 6 + r], want - x[w * N + w]);
+        }
+    program_free(&p);
+}
+END_TEST
+
+/* Terms up to the diagonal alone, as a product, as a maximum of what begins as less than any, and counted. */
+START_TEST(reduces_the_terms_that_there_are)
+{
+    program p;
+    program_load(&p, "func @f(%x: tensor<f32[M, N]>, %v: tensor<f32[N]>, %y: tensor<f32[M]>, %z: tensor<f32[M]>,\n"
+                     "        %n: tensor<i32[M]>) {\n"
+                     "  %a = tensor.read %x {map = [m, n]} : field<f32[m, n]>\n"
+                     "  %b = tensor.read %v {map = [n]} : field<f32[n]>\n"
+                     "  %c = arith.mul %a, %b : field<f32[m, n]>\n"
+                     "  %i = tensor.index {name = m} : field<i32[m]>\n"
+                     "  %j = tensor.index {name = n} : field<i32[n]>\n"
+                     "  %d = arith.cmp %j, %i {pred = lt} : field<i1[m, n]>\n"
+                     "  %s = tensor.reduce %c, %d {over = [n], kind = sum} : field<f32[m]>\n"
+                     "  %t = tensor.reduce %c, %d {over = [n], kind = max} : field<f32[m]>\n"
+                     "  %one = arith.const {value = 1} : field<i32>\n"
+                     "  %u = tensor.reduce %one, %d {over = [n], kind = sum} : field<i32[m]>\n"
+                     "  tensor.write %s, %y {map = [m]}\n"
+                     "  tensor.write %t, %z {map = [m]}\n"
+                     "  tensor.write %u, %n {map = [m]}\n"
+                     "  return\n}\n");
+    double x[M * N], v[N], y[M], z[M], n[M];
+    fill(x, M * N);
+    fill(v, N);
+    tcc_interp_options o = {.dims = (int64_t[]){M, N}};
+    ck_assert_int_eq(program_run(&p, &o, (double *[]){x, v, y, z, n}), TCC_OK);
+    for (int m = 0; m < M; m++) {
+        double sum = 0, most = -(double)INFINITY;
+        for (int i = 0; i < m; i++) {
+            sum += x[m * N + i] * v[i];
+            most = fmax(most, x[m * N + i] * v[i]);
+        }
+        ck_assert_double_eq(y[m], sum);
+        ck_assert_double_eq(z[m], most);
+        ck_assert_double_eq(n[m], m);
+    }
+    program_free(&p);
+}
+END_TEST
+
 /* ---- elementwise ------------------------------------------------------------------------- */
 
 START_TEST(casts_round_and_outputs_do_not)
@@ -355,6 +454,14 @@ START_TEST(integers_of_every_op)
         {"arith.mul", 65536, 65537, 65536},
         {"arith.div", -7, 2, -3},
         {"arith.rem", -7, 2, -1},
+        {"arith.floor_div", -7, 2, -4},
+        {"arith.floor_div", 7, 2, 3},
+        {"arith.floor_div", -2147483648.0, -1, -2147483648.0},
+        {"arith.floor_div", 7, 0, 7},
+        {"arith.floor_rem", -7, 2, 1},
+        {"arith.floor_rem", 7, 4, 3},
+        {"arith.floor_rem", 7, 0, 0},
+        {"arith.floor_rem", 7, -2, 0},
         {"arith.min", -7, 2, -7},
         {"arith.max", -7, 2, 2},
         {"arith.and", 12, 10, 8},
@@ -686,6 +793,9 @@ static void add_tests(TCase *t)
     tcase_add_test(t, an_empty_sum_is_zero);
     tcase_add_test(t, empty_outputs_need_no_data);
     tcase_add_test(t, extents_must_be_possible);
+    tcase_add_test(t, reads_at_expressions);
+    tcase_add_test(t, reads_at_what_is_loaded);
+    tcase_add_test(t, reduces_the_terms_that_there_are);
     tcase_add_test(t, casts_round_and_outputs_do_not);
     tcase_add_loop_test(t, functions_have_their_values, 0, N_FUNCTIONS);
     tcase_add_loop_test(t, casts_between_all_classes, 0, N_CASTS);

@@ -239,7 +239,7 @@ tcc_status tcc_launch_prove(tcc_lplan *p)
         if (ok && !p->sizes.large)
             check_results(p, &status);
     }
-    if (followed || status || !tcc_launch_is_possible(p->variant))
+    if (followed || status || !tcc_launch_is_possible(p->variant, p->parameters, p->diag, p->scratch))
         return status;
     tcc_error(p->diag, TCC_ERR_UNSUPPORTED, p->variant->loc, "no sizes are found that 'requires' allows");
     return TCC_ERR_UNSUPPORTED;

@@ -7,6 +7,7 @@
  * launch.c          a plan: its steps one after the other, and what holds behind them
  * launch_alike.c    whether two plans are the same
  * launch_sizes.c    the sizes
+ * launch_requires.c what conditions leave of them
  * launch_slice.c    the ops of a kernel that matter
  * launch_walk.c     a warp on its way through them
  * launch_values.c   what they compute
@@ -72,8 +73,18 @@ typedef struct tcc_lsizes {
     bool large;      /* extents that are fixed allow no small launch: some CTAs run, and elements are not recorded */
 } tcc_lsizes;
 
-/* False: extents that are fixed break a condition, whatever the others are. */
-bool tcc_launch_is_possible(const tcc_func *variant);
+/* What a dimension can be: from `least` to `most`, and a multiple of `unit`. */
+typedef struct tcc_lbounds {
+    int64_t least, most, unit;
+} tcc_lbounds;
+
+/* Whether all conditions hold. unknown: what is said of one that the sizes do not decide. */
+bool tcc_launch_holds(const tcc_lsizes *s, const tcc_func *variant, bool unknown);
+/* Leaves of the dimensions what the conditions allow; returns the number of one of which nothing is left, or -1. */
+int tcc_launch_narrow(const tcc_lsizes *s, const tcc_func *variant, tcc_lbounds *all, tcc_arena *scratch);
+/* False: whatever the extents, a condition does not hold. A warning says how they contradict each other, unless extents
+ * that are fixed break one. */
+bool tcc_launch_is_possible(const tcc_func *variant, const tcc_func *parameters, tcc_diag *diag, tcc_arena *scratch);
 /* Chooses a sample of the sizes that all steps of a plan allow. False: there is none, or none but in other samples. */
 bool tcc_launch_choose_sizes(const tcc_func *variant, const tcc_func *parameters, tcc_lsizes *s, tcc_arena *scratch);
 /* A dimension, [roundup, DIMENSION, n], or several multiplied: of names joined by dots, or of a list. -1: it is none of

@@ -10,19 +10,15 @@
 #include "checker/launch.h"
 #include "ir/signature.h"
 #include "support/extent.h"
-#include "support/gcd.h"
-#include "support/str.h"
 
-enum { LONG = 600, SHORT = 3, SUMMED = 150, FACTOR = 2, MAX_UNIT = 4096, MAX_ELEMS = 1 << 22,
-       MAX_CTAS = 128 };
+enum { LONG = 600, SHORT = 3, SUMMED = 150, FACTOR = 2, MAX_ELEMS = 1 << 22, MAX_CTAS = 128 };
 
 /* What is known of a dimension. */
 typedef struct dimension {
-    int64_t least, most, unit; /* as conditions have it: it is a multiple of `unit` */
-    int64_t tile;              /* that the grids count; 0: none does */
-    bool factor;               /* multiplied with another that has tiles */
-    bool result;               /* of a tensor that is written */
-    bool mapped;               /* of a tensor map, where it is at least 1 */
+    int64_t tile; /* that the grids count; 0: none does */
+    bool factor;  /* multiplied with another that has tiles */
+    bool result;  /* of a tensor that is written */
+    bool mapped;  /* of a tensor map, where it is at least 1 */
 } dimension;
 
 /* ---- numbers ------------------------------------------------------------------------------- */
@@ -81,7 +77,7 @@ const char *tcc_launch_sizes_text(const tcc_lsizes *s, tcc_arena *scratch)
     return s->dims.list.n ? text : "no dimensions";
 }
 
-/* ---- conditions ---------------------------------------------------------------------------- */
+/* ---- what there is of a dimension ---------------------------------------------------------- */
 
 /* The last dimension among those that are multiplied; NULL: there is none. */
 static dimension *last_of(const tcc_lsizes *s, dimension *all, tcc_attr a)
@@ -101,57 +97,6 @@ static dimension *last_of(const tcc_lsizes *s, dimension *all, tcc_attr a)
     return last;
 }
 
-static void learn_condition(const tcc_lsizes *s, dimension *all, tcc_attr c)
-{
-    const tcc_attr *of = c.list.items;
-    if (tcc_attr_is_record(c, "min", "di") || tcc_attr_is_record(c, "max", "di")) {
-        dimension *d = last_of(s, all, of[1]);
-        if (d && of[0].s[1] == 'i')
-            d->least = d->least > of[2].i ? d->least : of[2].i;
-        else if (d)
-            d->most = d->most < of[2].i ? d->most : of[2].i;
-    } else if (tcc_attr_is_record(c, "pitch", "lii") && of[2].i > 0 && of[3].i > 0) {
-        dimension *d = last_of(s, all, of[1]);
-        int64_t unit = of[3].i / tcc_gcd(of[2].i, of[3].i);
-        if (d && d->unit / tcc_gcd(d->unit, unit) * unit <= MAX_UNIT)
-            d->unit = d->unit / tcc_gcd(d->unit, unit) * unit;
-    }
-}
-
-/* unknown: what is said of a number that is too large, or of dimensions that these sizes lack. */
-static bool holds(const tcc_lsizes *s, tcc_attr c, bool unknown)
-{
-    const tcc_attr *of = c.list.items;
-    bool least = tcc_attr_is_record(c, "min", "di"), most = tcc_attr_is_record(c, "max", "di");
-    bool pitch = tcc_attr_is_record(c, "pitch", "lii"), span = tcc_attr_is_record(c, "span", "lii");
-    if (!least && !most && !pitch && !span)
-        return true;
-    int64_t n = least || most ? tcc_launch_extent(s, of[1]) : tcc_launch_multiply(s, of[1], of[2].i);
-    if (n < 0)
-        return unknown;
-    if (least || most)
-        return least ? n >= of[2].i : n <= of[2].i;
-    return span ? n <= of[3].i : of[3].i > 0 && n % of[3].i == 0;
-}
-
-static bool all_hold(const tcc_lsizes *s, const tcc_func *variant, bool unknown)
-{
-    bool all = true;
-    for (size_t i = 0; i < tcc_func_step_count(variant); i++) {
-        tcc_attr requires = tcc_attr_list(&tcc_func_step_at(variant, i)->attrs, "requires");
-        for (size_t c = 0; all && c < requires.list.n; c++)
-            all = holds(s, requires.list.items[c], unknown);
-    }
-    return all;
-}
-
-bool tcc_launch_is_possible(const tcc_func *variant)
-{
-    return all_hold(&(tcc_lsizes){.sample = 0}, variant, true);
-}
-
-/* ---- what there is of a dimension ---------------------------------------------------------- */
-
 /* If several are multiplied, the tiles are those of the last. */
 static void learn_tile(const tcc_lsizes *s, dimension *all, tcc_attr extent, int64_t tile)
 {
@@ -168,10 +113,7 @@ static void learn_tile(const tcc_lsizes *s, dimension *all, tcc_attr extent, int
 
 static void learn_step(const tcc_lsizes *s, const tcc_attrs *attrs, dimension *all)
 {
-    tcc_attr requires = tcc_attr_list(attrs, "requires"), grid = tcc_attr_list(attrs, "grid");
-    tcc_attr params = tcc_attr_list(attrs, "params");
-    for (size_t c = 0; c < requires.list.n; c++)
-        learn_condition(s, all, requires.list.items[c]);
+    tcc_attr grid = tcc_attr_list(attrs, "grid"), params = tcc_attr_list(attrs, "params");
     for (size_t x = 0; x < grid.list.n; x++) {
         tcc_attr axis = grid.list.items[x];
         if (axis.kind == TCC_ATTR_LIST && axis.list.n == 2 && axis.list.items[1].kind == TCC_ATTR_INT)
@@ -190,8 +132,6 @@ static void learn_step(const tcc_lsizes *s, const tcc_attrs *attrs, dimension *a
 
 static void learn(const tcc_lsizes *s, const tcc_func *variant, const tcc_func *parameters, dimension *all)
 {
-    for (size_t i = 0; i < s->dims.list.n; i++)
-        all[i] = (dimension){.most = INT32_MAX, .unit = 1};
     for (size_t i = 0; i < tcc_func_step_count(variant); i++)
         learn_step(s, &tcc_func_step_at(variant, i)->attrs, all);
     tcc_attr roles = tcc_attr_list(&parameters->attrs, "roles");
@@ -249,6 +189,31 @@ static bool may_be_smaller(const tcc_func *variant)
     return any;
 }
 
+/* What may be of each dimension before any condition. A result without elements is not computed. */
+static tcc_lbounds *widest(const tcc_lsizes *s, const dimension *all, tcc_arena *scratch)
+{
+    tcc_lbounds *bounds = TCC_NEW_ARRAY(scratch, tcc_lbounds, s->dims.list.n);
+    for (size_t i = 0; i < s->dims.list.n; i++)
+        bounds[i] = (tcc_lbounds){.least = all[i].result, .most = INT32_MAX, .unit = 1};
+    return bounds;
+}
+
+/* Gives a dimension after the other an extent, and the others what that leaves them. False: nothing is left. */
+static bool choose_extents(tcc_lsizes *s, const tcc_func *variant, const dimension *all, int64_t length,
+                           tcc_arena *scratch)
+{
+    tcc_lbounds *bounds = widest(s, all, scratch);
+    for (size_t i = 0; i < s->dims.list.n; i++) {
+        if (tcc_launch_narrow(s, variant, bounds, scratch) >= 0)
+            return false;
+        tcc_lbounds *b = &bounds[i];
+        int64_t extent = (wanted(&all[i], s->sample, length) + b->unit - 1) / b->unit * b->unit;
+        s->extents[i] = extent > b->most ? b->most : extent < b->least ? b->least : extent;
+        b->least = b->most = s->extents[i];
+    }
+    return true;
+}
+
 bool tcc_launch_choose_sizes(const tcc_func *variant, const tcc_func *parameters, tcc_lsizes *s, tcc_arena *scratch)
 {
     s->dims = tcc_attr_list(&parameters->attrs, "dims");
@@ -263,14 +228,29 @@ bool tcc_launch_choose_sizes(const tcc_func *variant, const tcc_func *parameters
     bool allowed = false;
     s->large = true;
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths && s->large; l++) {
-        for (size_t i = 0; i < n; i++) {
-            const dimension *d = &all[i];
-            int64_t extent = wanted(d, s->sample, lengths[l]);
-            extent = extent > d->most ? d->most : extent < d->least ? d->least : extent;
-            s->extents[i] = (extent + d->unit - 1) / d->unit * d->unit;
-        }
-        allowed = all_hold(s, variant, false);
+        allowed = choose_extents(s, variant, all, lengths[l], scratch) && tcc_launch_holds(s, variant, false);
         s->large = !fit(s, variant, parameters);
     }
     return allowed && !(last && s->large);
+}
+
+bool tcc_launch_is_possible(const tcc_func *variant, const tcc_func *parameters, tcc_diag *diag, tcc_arena *scratch)
+{
+    tcc_lsizes s = {.dims = tcc_attr_list(&parameters->attrs, "dims")};
+    if (!tcc_launch_holds(&(tcc_lsizes){0}, variant, true)) /* whatever is not fixed */
+        return false;
+    dimension *all = TCC_NEW_ARRAY(scratch, dimension, s.dims.list.n);
+    learn(&s, variant, parameters, all);
+    tcc_lbounds *bounds = widest(&s, all, scratch);
+    int none = tcc_launch_narrow(&s, variant, bounds, scratch);
+    if (none < 0)
+        return true;
+    const char *multiple = bounds[none].unit == 1
+                               ? ""
+                               : tcc_arena_printf(scratch, ", and a multiple of %lld", (long long)bounds[none].unit);
+    tcc_warn(diag, variant->loc,
+             "'%s' is never launched: 'requires' leaves no %s, which must be %lld at least, %lld at most%s", variant->name,
+             s.dims.list.items[none].s, (long long)bounds[none].least, (long long)bounds[none].most,
+             multiple);
+    return false;
 }

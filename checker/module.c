@@ -23,6 +23,7 @@ typedef struct work {
     const tcc_func **funcs;
     tcc_status *status; /* of each, and behind them of the plan of each; an error until it is proven */
     bool *layouts;      /* whether its proof asked how operands lie (operands.c): then it is for no other */
+    bool *warns;        /* of each plan, whether its proof warns */
     proof *proofs;      /* of those that were begun, in the order of `status`; the lock is held while they are looked at */
     size_t n;
     atomic_size_t next;
@@ -83,7 +84,9 @@ static tcc_status check_plan(work *w, size_t i, tcc_arena *scratch)
         return status;
     size_t n;
     const uint8_t *bytes = tcc_launch_write(&p, &n);
-    return is_first(w, w->n + i, bytes, n) ? tcc_launch_prove(&p) : TCC_OK;
+    status = is_first(w, w->n + i, bytes, n) ? tcc_launch_prove(&p) : TCC_OK;
+    w->warns[i] = silent.n_warnings;
+    return status;
 }
 
 /* The i-th function or, behind them, plan. A proof takes memory of its own, more than the IR does. */
@@ -139,7 +142,7 @@ static tcc_status tell(const work *w, tcc_diag *diag)
             status = check_again(tcc_protocol_check, w->funcs[i], diag);
     }
     for (size_t i = 0; i < w->n && !status; i++)
-        if (w->status[first_of(w, w->n + i)])
+        if (w->status[first_of(w, w->n + i)] || w->warns[first_of(w, w->n + i) - w->n])
             status = check_again(tcc_launch_check, w->funcs[i], diag);
     return status;
 }
@@ -153,9 +156,10 @@ tcc_status tcc_protocol_cover_all(const tcc_ir *ir, size_t n_threads, tcc_diag *
     w.funcs = calloc(n + 1, sizeof *w.funcs);
     w.status = calloc(2 * n + 1, sizeof *w.status);
     w.layouts = calloc(n + 1, sizeof *w.layouts);
+    w.warns = calloc(n + 1, sizeof *w.warns);
     w.proofs = calloc(2 * n + 1, sizeof *w.proofs);
     tcc_status status = TCC_ERR_MEMORY;
-    if (w.funcs && w.status && w.layouts && w.proofs) {
+    if (w.funcs && w.status && w.layouts && w.warns && w.proofs) {
         for (const tcc_func *f = ir->first; f; f = f->next)
             if (!tcc_func_is_definition(f)) {
                 w.status[w.n] = w.status[n + w.n] = TCC_ERR_INTERNAL;
@@ -169,6 +173,7 @@ tcc_status tcc_protocol_cover_all(const tcc_ir *ir, size_t n_threads, tcc_diag *
     free(w.funcs);
     free(w.status);
     free(w.layouts);
+    free(w.warns);
     free(w.proofs);
     *covered = w.covered;
     return status;

@@ -15,7 +15,10 @@ static const char NO_INDEX[] = "(one)"; /* along which an output without dimensi
 static bool is_of_terms(const tcc_op *reduce, tcc_arena *arena)
 {
     tcc_map ops = TCC_MAP(arena);
-    return tcc_find_elementwise(TCC_VIEW(tensor_reduce, reduce)->a, arena, &ops);
+    bool all = true;
+    for (unsigned i = 0; i < reduce->n_operands; i++)
+        all &= tcc_find_elementwise(reduce->operands[i], arena, &ops);
+    return all;
 }
 
 /* The first output, where all have its indices and nothing keeps the function from being computed so. */

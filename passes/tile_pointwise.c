@@ -54,6 +54,7 @@ static tcc_value *origin_of(void *user, const char *index)
 /* What is being built. */
 typedef struct reduction {
     const tcc_op *op;
+    tcc_cell start; /* what no terms give */
     tcc_opcode combines;  /* two terms */
     const tcc_type *type; /* of its tile */
     tcc_map ops;          /* that compute a term */
@@ -64,7 +65,13 @@ static const char *innermost(const space *sp)
     return sp->over.list.items[sp->over.list.n - 1].s;
 }
 
-/* The term at sp->at, in the result's element type. again: after another one, with what both share. */
+static tcc_value *build_start(tcc_builder *b, const reduction *s)
+{
+    bool ints = tcc_scalar_classify(s->type->elem) == TCC_CLASS_INT;
+    return ints ? tcc_build_int(b, s->type, s->start.i) : tcc_build_float(b, s->type, s->start.f);
+}
+
+/* The term at sp->at, in the result's element type, or what changes nothing where there is none. again: after another one, with what both share. */
 static tcc_value *build_term(const space *sp, tcc_tiling *t, const reduction *s, bool again)
 {
     tcc_value *term = TCC_VIEW(tensor_reduce, s->op)->a;
@@ -74,7 +81,11 @@ static tcc_value *build_term(const space *sp, tcc_tiling *t, const reduction *s,
     t->b.loc = s->op->loc;
     tcc_value *v = tcc_value_map_get(t->map, term);
     v = tcc_arith_cast(&t->b, tcc_type_with_elem(t->b.func->ir, v->type, s->type->elem), v);
-    return tcc_tiling_broadcast(t, v, s->type);
+    v = tcc_tiling_broadcast(t, v, s->type);
+    if (s->op->n_operands == 1)
+        return v;
+    tcc_value *exists = tcc_tiling_broadcast(t, tcc_value_map_get(t->map, s->op->operands[1]), s->type);
+    return TCC_EMIT(&t->b, arith_select, s->type, exists, v, build_start(&t->b, s));
 }
 
 /* acc and n terms more, whose loads do not wait for each other. first: their first index; NULL: 0. */
@@ -133,15 +144,15 @@ static void leave_axes(tcc_tiling *t, tcc_attr over)
 static tcc_value *build_reduction(space *sp, tcc_tiling *t, const tcc_op *op)
 {
     tcc_reduction kind = tcc_reduction_of(op);
-    reduction s = {op, tcc_reduction_op(kind), tcc_tiling_type(t, op->results[0].type, false), TCC_MAP(sp->scratch)};
-    tcc_find_elementwise(TCC_VIEW(tensor_reduce, op)->a, sp->scratch, &s.ops);
+    const tcc_type *type = tcc_tiling_type(t, op->results[0].type, false);
+    reduction s = {op, tcc_reduction_start(kind, type->elem), tcc_reduction_op(kind), type, TCC_MAP(sp->scratch)};
+    for (unsigned i = 0; i < op->n_operands; i++)
+        tcc_find_elementwise(op->operands[i], sp->scratch, &s.ops);
     sp->over = tcc_attr_list(&op->attrs, "over");
     sp->at = TCC_NEW_ARRAY(sp->scratch, tcc_value *, sp->over.list.n);
     leave_axes(t, sp->over);
-    bool ints = tcc_scalar_classify(s.type->elem) == TCC_CLASS_INT;
     t->b.loc = op->loc;
-    tcc_cell start = tcc_reduction_start(kind, s.type->elem);
-    tcc_value *acc = ints ? tcc_build_int(&t->b, s.type, start.i) : tcc_build_float(&t->b, s.type, start.f);
+    tcc_value *acc = build_start(&t->b, &s);
     tcc_dim extent = tcc_index_extent(t->b.func, innermost(sp));
     int64_t n = terms_at_once(sp, extent);
     bool is_short = sp->over.list.n == 1 && !extent.name && extent.size == n;

@@ -89,7 +89,9 @@ void tcc_tiling_op(tcc_tiling *t, tcc_op *op)
     tcc_op *r;
     t->b.loc = op->loc;
     if (is_read) {
-        r = tcc_tiling_access(t, op, TCC_OP_tile_load, &op->operands[0], 1, 1, &type);
+        r = tcc_tiling_read(t, op, type);
+    } else if (op->code == TCC_OP_tensor_index) {
+        r = tcc_tiling_index(t, op)->def;
     } else {
         tcc_value *operands[3];
         for (unsigned i = 0; i < op->n_operands; i++)
@@ -130,21 +132,8 @@ tcc_op *tcc_tiled_load(const tcc_op *mma, unsigned operand, tcc_arena *scratch)
     return found;
 }
 
-/* What an op is that no tile is made of yet; NULL: it is none. */
-static const char *untiled(const tcc_op *op)
-{
-    return op->code == TCC_OP_tensor_index                           ? "an index as a number"
-           : !tcc_access_is_plain(op)                                ? "a read at other coordinates than different indices"
-           : op->code == TCC_OP_tensor_reduce && op->n_operands > 1 ? "a reduction of a part of its terms"
-                                                                     : NULL;
-}
-
 bool tcc_tiling_check_elements(tcc_pass_ctx *ctx, const tcc_op *op)
 {
-    if (untiled(op)) {
-        tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, op->loc, "not supported yet: %s", untiled(op));
-        return false;
-    }
     const tcc_target *target = tcc_func_target(op->block->func);
     const tcc_value *tensor = op->code == TCC_OP_tensor_read    ? TCC_VIEW(tensor_read, op)->tensor
                               : op->code == TCC_OP_tensor_write ? TCC_VIEW(tensor_write, op)->tensor

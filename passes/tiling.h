@@ -33,7 +33,11 @@ tcc_value *tcc_tiling_broadcast(tcc_tiling *t, tcc_value *v, const tcc_type *typ
  * dimension's first index. */
 tcc_op *tcc_tiling_access(tcc_tiling *t, const tcc_op *op, tcc_opcode code, tcc_value *const *head,
                           size_t n_head, size_t n_results, const tcc_type *const *types);
-/* Rebuilds a tensor.read or an elementwise op whose result is a field; of other ops it does nothing. */
+/* The tile that a tensor.read reads: a window of the tensor, or elements from anywhere (tile_reads.c). */
+tcc_op *tcc_tiling_read(tcc_tiling *t, tcc_op *read, const tcc_type *tile);
+/* The numbers that a tensor.index is, as a tile. */
+tcc_value *tcc_tiling_index(tcc_tiling *t, const tcc_op *op);
+/* Rebuilds a tensor.read, a tensor.index or an elementwise op whose result is a field; of other ops it does nothing. */
 void tcc_tiling_op(tcc_tiling *t, tcc_op *op);
 
 /* The load whose tile an operand of an MMA is or, if it is computed elementwise in the MMA's block, the first

@@ -1,0 +1,210 @@
+/* tile_reads: elements of a tensor, wherever they are, and indices as numbers, as ops on tiles.
+ *
+ * A read is a window of the tensor (tile.load) if along each of the tile's directions a coordinate grows with it by 1,
+ * and the other coordinates are the same in the whole tile; else every element has coordinates of its own (tile.gather).
+ *
+ * A number is an i32 where it is the same in the whole tile, else a tile that has extent 1 along what it does not vary
+ * with.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "ir/access.h"
+#include "passes/arith.h"
+#include "passes/tiling.h"
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+/* Along which of the tile's directions an index runs; -1: along none, it has one value. */
+static int direction_of(const tcc_tiling *t, const char *index)
+{
+    for (int x = 0; x < 2; x++)
+        if (t->sizes[x] > 1 && !strcmp(t->axes[x], index))
+            return x;
+    return -1;
+}
+
+static bool is_tile(const tcc_value *v)
+{
+    return v->type->kind == TCC_KIND_tile;
+}
+
+/* a op b. */
+static tcc_value *combine(tcc_tiling *t, tcc_opcode op, tcc_value *a, tcc_value *b)
+{
+    tcc_ir *ir = t->b.func->ir;
+    int64_t sizes[2];
+    if (!is_tile(a) && !is_tile(b))
+        return tcc_arith_bin(&t->b, op, a, b);
+    for (int x = 0; x < 2; x++) {
+        int64_t of_a = is_tile(a) ? a->type->dims[x].size : 1, of_b = is_tile(b) ? b->type->dims[x].size : 1;
+        sizes[x] = of_a > of_b ? of_a : of_b;
+    }
+    const tcc_type *type = tcc_type_sized(ir, TCC_KIND_tile, TCC_i32, 2, sizes);
+    a = tcc_tiling_broadcast(t, a, type);
+    b = tcc_tiling_broadcast(t, b, type);
+    return tcc_arith_bin(&t->b, op, a, b);
+}
+
+static tcc_value *number_of_index(tcc_tiling *t, const char *index)
+{
+    tcc_ir *ir = t->b.func->ir;
+    tcc_value *first = t->at(t->user, index);
+    int x = direction_of(t, index);
+    if (x < 0)
+        return first;
+    int64_t sizes[] = {1, 1};
+    sizes[x] = t->sizes[x];
+    tcc_value *own = TCC_EMIT(&t->b, tile_index, tcc_type_sized(ir, TCC_KIND_tile, TCC_i32, 2, sizes), NULL);
+    tcc_attr_set_int(ir, &own->def->attrs, "dim", x);
+    return combine(t, TCC_OP_arith_add, own, first);
+}
+
+/* a op b, either of which may be missing. */
+static tcc_value *join(tcc_tiling *t, tcc_opcode op, tcc_value *a, tcc_value *b)
+{
+    return a && b ? combine(t, op, a, b) : a ? a : b;
+}
+
+/* An expression of indices, or of the first values that they have in the tile. */
+static tcc_value *number_of(tcc_tiling *t, const tcc_index_expr *x, bool firsts);
+
+static tcc_value *number_of_factor(tcc_tiling *t, const tcc_index_factor *f, bool firsts)
+{
+    switch (f->kind) {
+    case TCC_FACTOR_INDEX: return firsts ? t->at(t->user, f->name) : number_of_index(t, f->name);
+    case TCC_FACTOR_DIM: return tcc_build_extent(&t->b, (tcc_dim){.name = f->name});
+    default: break;
+    }
+    tcc_value *of = number_of(t, f->of, firsts);
+    return combine(t, TCC_OP_arith_floor_div, of, number_of(t, f->by, firsts));
+}
+
+static tcc_value *number_of_term(tcc_tiling *t, const tcc_index_term *term, bool firsts)
+{
+    tcc_value *same = NULL, *varies = NULL;
+    if (term->number != 1 || !term->n)
+        same = tcc_build_i32(&t->b, (int32_t)term->number);
+    for (size_t i = 0; i < term->n; i++) {
+        tcc_value *v = number_of_factor(t, &term->factors[i], firsts), **to = is_tile(v) ? &varies : &same;
+        *to = join(t, TCC_OP_arith_mul, *to, v);
+    }
+    return join(t, TCC_OP_arith_mul, varies, same);
+}
+
+static tcc_value *number_of(tcc_tiling *t, const tcc_index_expr *x, bool firsts)
+{
+    tcc_value *same = NULL, *varies = NULL;
+    for (size_t i = 0; i < x->n; i++) {
+        tcc_value *v = number_of_term(t, &x->terms[i], firsts), **to = is_tile(v) ? &varies : &same;
+        *to = join(t, TCC_OP_arith_add, *to, v);
+    }
+    tcc_value *all = join(t, TCC_OP_arith_add, varies, same);
+    return all ? all : tcc_build_i32(&t->b, 0);
+}
+
+tcc_value *tcc_tiling_index(tcc_tiling *t, const tcc_op *op)
+{
+    const tcc_type *type = tcc_tiling_type(t, op->results[0].type, true);
+    return tcc_tiling_broadcast(t, number_of_index(t, tcc_attr_str(&op->attrs, "name", "")), type);
+}
+
+/* ---- windows --------------------------------------------------------------------------------- */
+
+/* Whether an expression is 0 or more whatever values names have: nothing is subtracted. */
+static bool is_never_negative(const tcc_index_expr *x)
+{
+    bool never = true;
+    for (size_t i = 0; i < x->n && never; i++) {
+        const tcc_index_term *term = &x->terms[i];
+        never = term->number > 0;
+        for (size_t f = 0; f < term->n && never; f++)
+            never = term->factors[f].kind != TCC_FACTOR_QUOTIENT || is_never_negative(term->factors[f].of);
+    }
+    return never;
+}
+
+/* How a coordinate varies in the tile. */
+typedef enum course {
+    SAME,
+    ALONG_ROWS_OR_COLUMNS, /* by 1 from one to the next, and never below 0 */
+    ANYHOW
+} course;
+
+/* *x: along which direction. */
+static course course_of(const tcc_tiling *t, const tcc_op *read, size_t d, int *x)
+{
+    const tcc_index_expr *e = tcc_access_expr(read, d);
+    int n = 0;
+    int64_t step;
+    if (tcc_access_loaded(read, d))
+        return ANYHOW;
+    for (int y = 0; y < 2; y++)
+        if (t->sizes[y] > 1 && tcc_index_has(e, TCC_FACTOR_INDEX, t->axes[y])) {
+            *x = y;
+            n++;
+        }
+    if (!n)
+        return SAME;
+    const tcc_index_expr *by = n == 1 ? tcc_index_stride(t->b.func->ir, e, t->axes[*x]) : NULL;
+    bool steps = by && tcc_index_is_number(by, &step) && step == 1;
+    return steps && is_never_negative(e) ? ALONG_ROWS_OR_COLUMNS : ANYHOW;
+}
+
+/* Whether a read is a window; dims: the tensor's dimension along each of the tile's directions, or -1. */
+static bool find_window(const tcc_tiling *t, const tcc_op *read, int64_t dims[2])
+{
+    dims[0] = dims[1] = -1;
+    for (size_t d = 0; d < tcc_access_rank(read); d++) {
+        int x = 0;
+        course c = course_of(t, read, d, &x);
+        if (c == ANYHOW || (c == ALONG_ROWS_OR_COLUMNS && dims[x] >= 0))
+            return false;
+        if (c == ALONG_ROWS_OR_COLUMNS)
+            dims[x] = (int64_t)d;
+    }
+    return true;
+}
+
+/* Where a window begins along dimension d. Before the tensor it would not be allowed to: beyond it there is nothing,
+ * too. */
+static tcc_value *begin_of(tcc_tiling *t, const tcc_op *read, size_t d)
+{
+    const tcc_index_expr *e = tcc_access_expr(read, d);
+    tcc_value *at = number_of(t, e, true);
+    if (is_never_negative(e))
+        return at;
+    tcc_value *before = tcc_arith_cmp(&t->b, "lt", at, tcc_build_i32(&t->b, 0));
+    tcc_value *end = tcc_build_extent(&t->b, tcc_accessed_tensor(read)->type->dims[d]);
+    return TCC_EMIT(&t->b, arith_select, at->type, before, end, at);
+}
+
+/* ---- elements -------------------------------------------------------------------------------- */
+
+static tcc_value *coordinate_of(tcc_tiling *t, const tcc_op *read, size_t d, const tcc_type *tile)
+{
+    tcc_value *loaded = tcc_access_loaded(read, d), *at = NULL;
+    const tcc_index_expr *e = tcc_access_expr(read, d);
+    if (e->n || !loaded)
+        at = number_of(t, e, false);
+    at = join(t, TCC_OP_arith_add, loaded ? tcc_value_map_get(t->map, loaded) : NULL, at);
+    return is_tile(at) ? tcc_tiling_broadcast(t, at, tile) : at;
+}
+
+tcc_op *tcc_tiling_read(tcc_tiling *t, tcc_op *read, const tcc_type *tile)
+{
+    tcc_ir *ir = t->b.func->ir;
+    size_t rank = tcc_access_rank(read);
+    int64_t dims[2];
+    if (tcc_access_is_plain(read))
+        return tcc_tiling_access(t, read, TCC_OP_tile_load, &read->operands[0], 1, 1, &tile);
+    bool window = find_window(t, read, dims);
+    tcc_value **operands = TCC_NEW_ARRAY(ir->arena, tcc_value *, 1 + rank);
+    operands[0] = read->operands[0];
+    for (size_t d = 0; d < rank; d++)
+        operands[1 + d] = window ? begin_of(t, read, d) : coordinate_of(t, read, d, tile);
+    tcc_op *r = tcc_op_create(&t->b, window ? TCC_OP_tile_load : TCC_OP_tile_gather, 1 + rank, operands, 1, &tile);
+    if (window)
+        tcc_attr_set_ints(ir, &r->attrs, "dims", 2, dims);
+    return r;
+}

@@ -75,7 +75,7 @@ typedef struct tcc_ast_expr {
     tcc_ast_type type;
     uint64_t free;               /* bits of the indices that it varies over */
     struct tcc_ast_param *param; /* that is read */
-    struct tcc_ast_stmt *stmt;   /* whose intermediate is read: the one with these indices */
+    struct tcc_ast_stmt *stmt;   /* whose intermediate or output is read: the one with these indices */
     bool rounded;                /* a computed operand of a sum, which is rounded before it is multiplied */
     tcc_scalar rounded_to;       /* the type to which it is rounded */
     tcc_value *value;            /* emitter */
@@ -92,7 +92,6 @@ typedef struct tcc_ast_stmt {
     bool valid, used;
     bool live;       /* an output depends on it */
     uint64_t free;
-    uint64_t summed; /* bits of its indices over which sums around it run */
     struct tcc_ast_stmt *of;    /* the definition that this is, with other indices */
     struct tcc_ast_stmt *again; /* the next one of those that are this one with other indices */
     tcc_value *value;

@@ -142,23 +142,27 @@ static bool is_conversion(const tcc_function *f, tcc_scalar to)
     return f->code == TCC_OP_arith_cast && f->to == to;
 }
 
-/* The product that a value is, if it has all the indices of a sum that it is added in: the two are rounded once. */
-static const tcc_op *contracted(const tcc_value *v, const tcc_type *sum)
+/* The product that an operand is, if it has all the indices of a sum that it is added in: the two are rounded once. An
+ * element of an output is none: it has been rounded. */
+static const tcc_op *contracted(const tcc_ast_expr *e, const tcc_type *sum)
 {
+    const tcc_value *v = e->value;
+    const tcc_ast_param *stored;
+    tcc_sema_meaning(e, &stored);
     bool is_float = tcc_scalar_classify(sum->elem) == TCC_CLASS_FLOAT;
-    return is_float && v->type == sum && v->def && v->def->code == TCC_OP_arith_mul ? v->def : NULL;
+    return is_float && !stored && v->type == sum && v->def && v->def->code == TCC_OP_arith_mul ? v->def : NULL;
 }
 
 /* x * y + z, x * y - z, z + x * y or z - x * y; NULL where neither operand is a product. */
-static tcc_value *emit_contracted(tcc_builder *b, tcc_opcode code, const tcc_type *type, tcc_value *const *args)
+static tcc_value *emit_contracted(tcc_builder *b, const tcc_ast_expr *e, const tcc_type *type)
 {
-    bool subtracts = code == TCC_OP_arith_sub;
-    if (!subtracts && code != TCC_OP_arith_add)
+    bool subtracts = e->function->code == TCC_OP_arith_sub;
+    if (!subtracts && e->function->code != TCC_OP_arith_add)
         return NULL;
-    const tcc_op *first = contracted(args[0], type), *product = first ? first : contracted(args[1], type);
+    const tcc_op *first = contracted(e->args[0], type), *product = first ? first : contracted(e->args[1], type);
     if (!product)
         return NULL;
-    tcc_value *y = product->operands[1], *z = args[first != NULL];
+    tcc_value *y = product->operands[1], *z = e->args[first != NULL]->value;
     if (subtracts && first)
         z = TCC_EMIT(b, arith_neg, z->type, .a = z);
     else if (subtracts)
@@ -176,7 +180,7 @@ static tcc_value *emit_apply(tcc_builder *b, const tcc_ast_expr *e)
     for (size_t i = 0; i < e->n_args; i++)
         args[i] = e->args[i]->value;
     const tcc_type *type = joined_type(ir, elem_of(e), e->n_args, args);
-    tcc_value *fused = emit_contracted(b, f->code, type, args);
+    tcc_value *fused = emit_contracted(b, e, type);
     if (fused)
         return fused;
     tcc_op *op = tcc_op_create(b, f->code, e->n_args, args, 1, &type);
@@ -200,9 +204,11 @@ static tcc_value *emit_expr(tcc_builder *b, const tcc_ast_expr *e)
 
 /* ---- kernels --------------------------------------------------------------------------- */
 
-static void emit_stmt(tcc_builder *b, tcc_ast_stmt *stmt)
+/* What a statement computes and, of an output that is read, its elements. */
+static void emit_value(tcc_builder *b, tcc_ast_stmt *stmt)
 {
-    tcc_ir *ir = b->func->ir;
+    const tcc_ast_stmt *definition = tcc_sema_definition(stmt);
+    const tcc_ast_expr *root = stmt->exprs.data[stmt->exprs.len - 1];
     for (size_t i = 0; i < stmt->exprs.len; i++) {
         tcc_ast_expr *e = stmt->exprs.data[i];
         b->loc = e->name.loc;
@@ -210,19 +216,30 @@ static void emit_stmt(tcc_builder *b, tcc_ast_stmt *stmt)
         if (e->rounded)
             e->value = emit_conversion(b, e->value, e->rounded_to);
     }
-    stmt->value = stmt->exprs.data[stmt->exprs.len - 1]->value;
+    stmt->value = root->value;
     b->loc = stmt->name.loc;
-    if (stmt->output) {
-        const tcc_ast_expr *root = stmt->exprs.data[stmt->exprs.len - 1];
-        tcc_scalar to = stmt->output->elem;
-        bool is_converted = root->kind == TCC_AST_APPLY && is_conversion(root->function, to);
-        if (root->type == TCC_AST_INT && !is_converted)
-            stmt->value = emit_clamp(b, stmt->value, to);
-        tcc_op *op = TCC_EMIT_V(b, tensor_write, .a = stmt->value, .tensor = stmt->output->value);
-        set_indices(ir, op, "map", &stmt->indices);
-    } else if (stmt->value->def && !stmt->value->name) {
-        stmt->value->name = stmt->name.text;
+    if (!definition->output) {
+        if (stmt->value->def && !stmt->value->name)
+            stmt->value->name = stmt->name.text;
+        return;
     }
+    tcc_scalar to = definition->output->elem;
+    bool is_converted = root->kind == TCC_AST_APPLY && is_conversion(root->function, to);
+    if (!is_converted && (definition->used || root->type == TCC_AST_INT))
+        stmt->value = emit_conversion(b, stmt->value, to);
+}
+
+/* Copies with other indices first: they read tensors as these are before anything is written. */
+static void emit_stmt(tcc_builder *b, tcc_ast_stmt *stmt)
+{
+    for (tcc_ast_stmt *again = stmt; again; again = again->again)
+        if (again->live)
+            emit_value(b, again);
+    if (!stmt->output)
+        return;
+    b->loc = stmt->name.loc;
+    tcc_op *op = TCC_EMIT_V(b, tensor_write, .a = stmt->value, .tensor = stmt->output->value);
+    set_indices(b->func->ir, op, "map", &stmt->indices);
 }
 
 static void set_signature(tcc_func *f, const tcc_ast_kernel *kernel)
@@ -262,9 +279,7 @@ void tcc_frontend_emit(tcc_ir *ir, tcc_ast_kernel *kernel)
     }
     tcc_builder b = tcc_builder_at_end(f->body);
     for (size_t i = 0; i < kernel->stmts.len; i++)
-        for (tcc_ast_stmt *stmt = kernel->stmts.data[i]; stmt; stmt = stmt->again)
-            if (stmt->live)
-                emit_stmt(&b, stmt);
+        emit_stmt(&b, kernel->stmts.data[i]);
     b.loc = kernel->name.loc;
     TCC_EMIT_V(&b, func_return, NULL);
 }

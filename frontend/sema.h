@@ -62,9 +62,12 @@ bool tcc_sema_resolve(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e, tc
 bool tcc_sema_apply_type(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e);
 /* Whether an expression is written as a product: a sum of it is not added in order. */
 bool tcc_sema_is_product(const tcc_ast_expr *e);
+/* The statement as it was written, of one that may be the same with other indices. */
+const tcc_ast_stmt *tcc_sema_definition(const tcc_ast_stmt *stmt);
 /* What an expression that reads an intermediate stands for: the definition, resolved recursively; for others the
- * expression itself. Its indices are those of the definition. */
-const tcc_ast_expr *tcc_sema_meaning(const tcc_ast_expr *e);
+ * expression itself. Its indices are those of the definition. *stored: the output whose elements it is, since they are
+ * rounded, whatever they were computed of; NULL: none. */
+const tcc_ast_expr *tcc_sema_meaning(const tcc_ast_expr *e, const tcc_ast_param **stored);
 /* Decides what a reduction is accumulated in and, if it is a sum of products that both have what is summed, what
  * operands that are computed are rounded to. */
 bool tcc_sema_reduction_type(tcc_sema *s, tcc_ast_expr *e, bool is_contraction);

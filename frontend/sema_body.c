@@ -112,47 +112,7 @@ static void check_stmt(tcc_sema *s, tcc_ast_stmt *stmt)
 
 /* ---- kernels --------------------------------------------------------------------------- */
 
-/* Bits of the indices of the sums around the expression at a position of a statement, or around the statement. */
-static uint64_t sums_around(const tcc_ast_stmt *stmt, size_t at)
-{
-    uint64_t summed = stmt->summed;
-    for (size_t i = at; i < stmt->exprs.len; i++) {
-        const tcc_ast_expr *sum = stmt->exprs.data[i];
-        for (size_t k = 0; sum->kind == TCC_AST_REDUCE && sum->first <= at && k < sum->indices.len; k++)
-            summed |= sum->indices.data[k].index->bit;
-    }
-    return summed;
-}
-
-/* False, reported, where a statement reads an inout tensor at another place than it is written. */
-static bool check_inout_in(tcc_sema *s, const tcc_ast_param *param, const tcc_ast_stmt *stmt)
-{
-    const tcc_ast_indices *to = &param->written->indices;
-    for (size_t i = 0; i < stmt->exprs.len; i++) {
-        const tcc_ast_indices *from = &stmt->exprs.data[i]->indices;
-        for (size_t j = 0; stmt->exprs.data[i]->param == param && j < to->len; j++)
-            if (from->data[j].text != to->data[j].text || sums_around(stmt, i) & from->data[j].index->bit) {
-                tcc_error(s->diag, TCC_ERR_TYPE, from->data[j].loc,
-                          "inout '%s' is read with other indices than it is written",
-                          param->name.text);
-                tcc_note(s->diag, to->data[j].loc, "'%s' is written here", param->name.text);
-                return false;
-            }
-    }
-    return true;
-}
-
-/* Every element of an inout tensor is read only where it is written: elsewhere it may have been
- * written already. */
-static void check_inout(tcc_sema *s, const tcc_ast_param *param)
-{
-    bool ok = true;
-    for (size_t i = 0; i < s->kernel->stmts.len; i++)
-        for (const tcc_ast_stmt *stmt = s->kernel->stmts.data[i]; stmt && ok; stmt = stmt->again)
-            ok = !stmt->live || check_inout_in(s, param, stmt);
-}
-
-/* Marks what outputs depend on, and over what it is summed: what is read only with other indices is not. */
+/* Marks what outputs depend on: what is read only with other indices is not. */
 static void find_live(tcc_ast_kernel *kernel)
 {
     for (size_t i = kernel->stmts.len; i--;)
@@ -160,10 +120,8 @@ static void find_live(tcc_ast_kernel *kernel)
             stmt->live |= stmt->output != NULL;
             for (size_t e = 0; stmt->live && e < stmt->exprs.len; e++) {
                 tcc_ast_stmt *read = stmt->exprs.data[e]->stmt;
-                if (!read)
-                    continue;
-                read->live = true;
-                read->summed |= sums_around(stmt, e) & read->free;
+                if (read)
+                    read->live = true;
             }
         }
 }
@@ -180,8 +138,6 @@ static void check_results(tcc_sema *s)
         else if (!writable && !param->is_read)
             tcc_error(s->diag, TCC_ERR_TYPE, param->name.loc, "parameter '%s' is never used",
                       param->name.text);
-        else if (param->role == TCC_ROLE_INOUT)
-            check_inout(s, param);
     }
     for (size_t i = 0; i < kernel->stmts.len; i++) {
         const tcc_ast_stmt *stmt = kernel->stmts.data[i];

@@ -144,13 +144,7 @@ static bool check_read_of_param(tcc_sema *s, tcc_ast_expr *e, tcc_ast_param *par
     e->param = param;
     e->type = tcc_sema_type_of(param->elem);
     if (param->role == TCC_ROLE_OUT) {
-        tcc_error(s->diag, TCC_ERR_TYPE, e->name.loc,
-                  "output '%s' cannot be read; declare it inout or use an intermediate", name);
-        return false;
-    }
-    if (param->written) {
-        tcc_error(s->diag, TCC_ERR_TYPE, e->name.loc, "'%s' is read after it was written", name);
-        tcc_note(s->diag, param->written->name.loc, "'%s' is written here", name);
+        tcc_error(s->diag, TCC_ERR_TYPE, e->name.loc, "output '%s' is read before it is written", name);
         return false;
     }
     param->is_read = true;
@@ -221,7 +215,8 @@ static bool check_name(tcc_sema *s, tcc_ast_expr *e)
         return false;
     }
     switch (d->kind) {
-    case TCC_DECL_PARAM: return check_read_of_param(s, e, d->param);
+    case TCC_DECL_PARAM:
+        return d->param->written ? check_read_of_stmt(s, e, d->param->written) : check_read_of_param(s, e, d->param);
     case TCC_DECL_STMT: return check_read_of_stmt(s, e, d->stmt);
     case TCC_DECL_UNDEFINED: return false;
     case TCC_DECL_DIM:
@@ -242,15 +237,17 @@ static bool check_name(tcc_sema *s, tcc_ast_expr *e)
 
 /* ---- reductions -------------------------------------------------------------------------- */
 
-static const tcc_ast_stmt *definition_of(const tcc_ast_stmt *stmt)
+const tcc_ast_stmt *tcc_sema_definition(const tcc_ast_stmt *stmt)
 {
     return stmt->of ? stmt->of : stmt;
 }
 
-const tcc_ast_expr *tcc_sema_meaning(const tcc_ast_expr *e)
+const tcc_ast_expr *tcc_sema_meaning(const tcc_ast_expr *e, const tcc_ast_param **stored)
 {
-    while (e->stmt) {
-        const tcc_ast_stmt *stmt = definition_of(e->stmt);
+    *stored = NULL;
+    while (e->stmt && !*stored) {
+        const tcc_ast_stmt *stmt = tcc_sema_definition(e->stmt);
+        *stored = stmt->output;
         e = stmt->exprs.data[stmt->exprs.len - 1];
     }
     return e;

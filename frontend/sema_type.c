@@ -188,12 +188,13 @@ static int family_of(tcc_scalar elem)
  * conversion. False if it is computed in f32 or f64. */
 static bool find_elem(const tcc_ast_expr *e, tcc_scalar *elem)
 {
-    e = tcc_sema_meaning(e);
+    const tcc_ast_param *stored;
+    e = tcc_sema_meaning(e, &stored);
     bool rounds = e->kind == TCC_AST_APPLY && e->function->code == TCC_OP_arith_cast &&
                   e->function->to != tcc_sema_elem_of(tcc_sema_type_of(e->function->to));
-    if (e->kind != TCC_AST_READ && !rounds)
+    if (!stored && e->kind != TCC_AST_READ && !rounds)
         return false;
-    *elem = e->kind == TCC_AST_APPLY ? e->function->to : e->param->elem;
+    *elem = stored ? stored->elem : e->kind == TCC_AST_APPLY ? e->function->to : e->param->elem;
     return true;
 }
 

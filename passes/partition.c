@@ -144,19 +144,46 @@ static tcc_value *find_shared(tcc_pass_ctx *ctx, const tcc_func *f)
     return NULL;
 }
 
-/* The first read of an inout tensor that others need than the outputs of the index space in which it is written: once
- * something is cut, these may be other kernels, and run later. */
-static tcc_value *find_inout(tcc_pass_ctx *ctx, const tcc_func *f)
+/* ---- tensors that are read and written ------------------------------------------------------------ */
+
+static bool is_read_of(const tcc_op *op, const tcc_value *tensor)
+{
+    return op->code == TCC_OP_tensor_read && TCC_VIEW(tensor_read, op)->tensor == tensor;
+}
+
+/* Whether an output of another index space than a write's needs an op. */
+static bool others_need(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_op *write, const tcc_op *op)
+{
+    bool need = false;
+    for (const tcc_op *other = f->body->first; other && !need; other = other->next)
+        need = is_write(other) && !tcc_writes_share_space(other, write) && needs(ctx, other, op);
+    return need;
+}
+
+/* Whether a read is of other elements than a write where these are computed: at other indices, or in a reduction over
+ * one of them. */
+static bool is_elsewhere(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_op *write, const tcc_op *read)
+{
+    bool elsewhere = !tcc_access_same(write, read, NULL, NULL);
+    for (const tcc_op *op = f->body->first; op && !elsewhere; op = op->next) {
+        tcc_attr over = is_reduction(op) ? tcc_attr_list(&op->attrs, "over") : (tcc_attr){0};
+        for (size_t i = 0; i < over.list.n && !elsewhere; i++)
+            elsewhere = tcc_field_has_index(read->results[0].type, over.list.items[i].s) &&
+                        needs(ctx, op, read);
+    }
+    return elsewhere;
+}
+
+/* The first read of a tensor that is written before it is read for the last time, if the outputs with the indices of
+ * `cut` are written by an earlier step; cut NULL: if all are by one kernel. */
+static tcc_value *find_overwritten(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_op *cut)
 {
     for (tcc_op *write = f->body->first; write; write = write->next)
         for (tcc_op *read = f->body->first; is_write(write) && read; read = read->next) {
-            const tcc_value *tensor = TCC_VIEW(tensor_write, write)->tensor;
-            if (read->code != TCC_OP_tensor_read || TCC_VIEW(tensor_read, read)->tensor != tensor)
+            if (!is_read_of(read, TCC_VIEW(tensor_write, write)->tensor))
                 continue;
-            bool others = is_shared(ctx, f, read);
-            for (tcc_op *op = f->body->first; op && !others; op = op->next)
-                others = is_reduction(op) && needs(ctx, op, read);
-            if (others)
+            if (cut ? tcc_writes_share_space(write, cut) && others_need(ctx, f, write, read)
+                    : is_elsewhere(ctx, f, write, read))
                 return &read->results[0];
         }
     return NULL;
@@ -227,8 +254,8 @@ static part find_part(tcc_pass_ctx *ctx, const tcc_func *f)
         p = (part){.write = find_other_write(f), .why = TCC_CUT_space};
     if (!p.value && !p.write)
         p.value = find_other(f, &p.why);
-    tcc_value *inout = p.value || p.write ? find_inout(ctx, f) : NULL;
-    return inout ? (part){.value = inout, .why = TCC_CUT_overwritten} : p;
+    tcc_value *read = p.value ? NULL : find_overwritten(ctx, f, p.write);
+    return read ? (part){.value = read, .why = TCC_CUT_overwritten} : p;
 }
 
 /* ---- cuts --------------------------------------------------------------------------------------- */
@@ -281,11 +308,30 @@ static const tcc_type *stored_type(const tcc_func *f, const tcc_type *field)
     return field->rank > 1 ? tcc_type_with_row_bytes(f->ir, t, ROW_BYTES) : t;
 }
 
+/* Lets what reads the same elements after a read use its value. */
+static void join_reads(tcc_op *read)
+{
+    for (tcc_op *op = read->next; op; op = op->next)
+        if (op->code == TCC_OP_tensor_read && tcc_access_same(read, op, NULL, NULL))
+            tcc_replace_uses(&op->results[0], &read->results[0]);
+}
+
+/* What its tensor in the workspace is called. */
+static const char *name_of(const tcc_value *v)
+{
+    const char *otherwise = is_reduction(v->def)                     ? tcc_attr_str(&v->def->attrs, "kind", "")
+                            : v->def->code == TCC_OP_tensor_read     ? TCC_VIEW(tensor_read, v->def)->tensor->name
+                                                                     : NULL;
+    return v->name ? v->name : otherwise ? otherwise : "value";
+}
+
 /* Lets a step compute a field, and f read it. */
 static void cut_value(tcc_func *f, const part *p, tcc_arena *scratch)
 {
     tcc_value *v = p->value;
-    const char *name = v->name ? v->name : is_reduction(v->def) ? tcc_attr_str(&v->def->attrs, "kind", "") : "value";
+    const char *name = name_of(v);
+    if (v->def->code == TCC_OP_tensor_read)
+        join_reads(v->def);
     tcc_value *tensor = tcc_func_add_workspace(f, stored_type(f, v->type), name);
     tcc_func *step = add_step(f, name, p->why);
     tcc_op *same = op_in(step, f, v->def);

@@ -247,7 +247,8 @@ TCC_API const char *tcc_module_kernel_name(const tcc_module *mod, size_t i);
  *           inputs and inout read and outputs and inout written; scalars are one double.
  *           Inputs must be rounded to their type already; outputs are not rounded
  * rows      unless NULL, n_rows flat indices over all free indices but the last of each output: only
- *           these rows are computed (a sample), the rest of the output is unchanged.
+ *           these rows are computed (a sample), the rest of the output is unchanged. inout tensors must be as
+ *           before the launch in all rows
  *           TCC_ERR_ARGUMENT if an output has no such row
  * Returns TCC_OK, TCC_ERR_ARGUMENT, TCC_ERR_UNSUPPORTED or TCC_ERR_MEMORY. */
 TCC_API tcc_status tcc_reference(tcc_context *ctx, const char *manifest, const char *kernel,

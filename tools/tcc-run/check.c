@@ -118,6 +118,7 @@ void reference_free(reference *ref)
 typedef struct reference_run {
     const check_task *task;
     const reference *reference;
+    const tensor *args;
     const int64_t *rows; /* NULL: all of each output */
     bool only_roundings; /* the intervals are tcc_reference_roundings' */
     pthread_mutex_t mutex;
@@ -130,22 +131,65 @@ static void keep_message(const tcc_diagnostic *d, void *user)
     snprintf(user, sizeof((reference_run *)NULL)->why, "%s", d->message);
 }
 
+/* The arguments for some rows: inout tensors as they were, since other pieces write other rows of them, and read all.
+ * NULL without memory. */
+static double **own_args(const reference_run *run)
+{
+    const reference *ref = run->reference;
+    double **own = calloc(ref->n_args + 1, sizeof *own);
+    bool ok = own != NULL;
+    for (size_t i = 0; ok && i < ref->n_args; i++) {
+        size_t bytes = (run->args[i].n ? run->args[i].n : 1) * sizeof(double);
+        own[i] = ref->before[i] ? malloc(bytes) : ref->args[i];
+        ok = own[i] != NULL;
+        if (ok && ref->before[i])
+            memcpy(own[i], ref->before[i], bytes);
+    }
+    for (size_t i = 0; own && !ok && i < ref->n_args; i++)
+        free(ref->before[i] ? own[i] : NULL);
+    if (!ok)
+        free(own);
+    return ok ? own : NULL;
+}
+
+static void keep_rows(const reference_run *run, double **own, size_t begin, size_t end)
+{
+    const reference *ref = run->reference;
+    for (size_t i = 0; i < ref->n_args; i++) {
+        size_t total = ref->before[i] ? tensor_rows(&run->args[i]) : 0, elems = total ? run->args[i].n / total : 0;
+        for (size_t r = begin; elems && r < end; r++) {
+            size_t first = (size_t)run->rows[r] * elems;
+            memcpy(ref->args[i] + first, own[i] + first, elems * sizeof(double));
+        }
+        free(ref->before[i] ? own[i] : NULL);
+    }
+    free(own);
+}
+
+static tcc_status run_piece(const reference_run *run, tcc_context *ctx, size_t begin, size_t end)
+{
+    const reference *ref = run->reference;
+    const check_task *task = run->task;
+    double **args = run->rows ? own_args(run) : ref->args;
+    if (!args)
+        return TCC_ERR_MEMORY;
+    tcc_status status = (run->only_roundings ? tcc_reference_roundings : tcc_reference_intervals)(
+        ctx, task->manifest, task->kernel, task->dims, args, ref->low, ref->high, run->rows ? run->rows + begin : NULL,
+        run->rows ? end - begin : 0);
+    if (run->rows)
+        keep_rows(run, args, begin, end);
+    return status;
+}
+
 static void run_rows(size_t begin, size_t end, void *user)
 {
     reference_run *run = user;
     char why[sizeof run->why] = "";
     tcc_context *ctx = tcc_context_create();
-    tcc_status status = TCC_ERR_MEMORY;
     if (ctx)
         tcc_context_on_diagnostic(ctx, keep_message, why);
-    if (ctx) {
-        const reference *ref = run->reference;
-        const int64_t *rows = run->rows ? run->rows + begin : NULL;
-        size_t n_rows = run->rows ? end - begin : 0;
-        status = (run->only_roundings ? tcc_reference_roundings : tcc_reference_intervals)(
-            ctx, run->task->manifest, run->task->kernel, run->task->dims, ref->args, ref->low, ref->high, rows, n_rows);
-        tcc_context_destroy(ctx);
-    }
+    tcc_status status = ctx ? run_piece(run, ctx, begin, end) : TCC_ERR_MEMORY;
+    tcc_context_destroy(ctx);
     pthread_mutex_lock(&run->mutex);
     if (!run->status) {
         run->status = status;
@@ -158,7 +202,8 @@ static void run_rows(size_t begin, size_t end, void *user)
 static bool run_reference(session *s, const check_task *task, const reference *ref, const int64_t *rows, size_t n_rows,
                           size_t total, bool only_roundings, const tensor *args)
 {
-    reference_run run = {.task = task, .reference = ref, .rows = rows, .only_roundings = only_roundings};
+    reference_run run = {
+        .task = task, .reference = ref, .args = args, .rows = rows, .only_roundings = only_roundings};
     for (size_t i = 0; i < ref->n_args; i++)
         if (ref->before[i])
             memcpy(ref->args[i], ref->before[i], args[i].n * sizeof(double));

@@ -19,6 +19,8 @@
  * need: reductions within reductions; operands of products that vary with more indices than any tensor that they are
  * computed of; reductions that several kernels need, or that have fewer indices than the outputs, which would otherwise
  * be computed for each element; outputs of another index space; and sums of products of another one than the output's.
+ * Elements of a tensor that is written are copied before where another step, or the same at other indices, still reads
+ * them; a function reads what it writes before the write.
  *
  * Requires nothing. What is left of a function, and each step, is one kernel.
  */

@@ -116,7 +116,11 @@ static known numbers_of(const tcc_trial *t, const tcc_op *op, const known *a)
     case TCC_OP_arith_neg:
     case TCC_OP_math_abs:
     case TCC_OP_math_relu: break;
-    case TCC_OP_tensor_reduce: most *= tcc_reduction_of(op) == TCC_REDUCTION_SUM ? count_terms(t, op) : 1; break;
+    case TCC_OP_tensor_reduce:
+        if (tcc_reduction_is_place(tcc_reduction_of(op)))
+            unit = most = 1;
+        most *= tcc_reduction_of(op) == TCC_REDUCTION_MIN || tcc_reduction_of(op) == TCC_REDUCTION_MAX ? 1 : count_terms(t, op);
+        break;
     case TCC_OP_arith_add:
     case TCC_OP_arith_sub:
         unit = fmin(unit, a[1].unit);

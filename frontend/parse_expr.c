@@ -169,18 +169,28 @@ static bool starts_operand(tcc_tile_token_kind kind)
     return kind == TCC_TOK_NAME || kind == TCC_TOK_NUMBER || kind == TCC_TOK_LPAREN || kind == TCC_TOK_SUM;
 }
 
-/* Whether `max(…)` is followed by what it reduces: a call is not, and one of two arguments may stand before a minus. */
-static bool is_reduction(const tcc_parser *p, const tcc_function *function, const tcc_ast_exprs *args)
+/* Whether a name is that of a reduction, which for some is that of a function, too. */
+static bool find_reduction(const char *name, tcc_reduction *out)
 {
-    bool is = function && (function->code == TCC_OP_arith_max || function->code == TCC_OP_arith_min) && args->len;
+    for (int r = TCC_REDUCTION_MIN; r < TCC_REDUCTION_COUNT; r++)
+        if (!strcmp(tcc_reduction_words[r], name)) {
+            *out = (tcc_reduction)r;
+            return true;
+        }
+    return false;
+}
+
+/* Whether `max(…)` is followed by what it reduces: a call is not, and one of two arguments may stand before a minus. */
+static bool is_reduction(const tcc_parser *p, const tcc_ast_exprs *args)
+{
+    bool is = args->len;
     for (size_t i = 0; is && i < args->len; i++)
         is = args->data[i]->kind == TCC_AST_NAME;
     return is && (starts_operand(p->tok.kind) || (p->tok.kind == TCC_TOK_MINUS && args->len == 1));
 }
 
-/* The term of max(indices) or min(indices), whose indices have been parsed as names. */
-static tcc_ast_expr *parse_extremum(tcc_parser *p, tcc_ast_name name, const tcc_function *function,
-                                    const tcc_ast_exprs *names)
+/* The term of max(indices), min(indices) and the like, whose indices have been parsed as names. */
+static tcc_ast_expr *parse_extremum(tcc_parser *p, tcc_ast_name name, tcc_reduction reduction, const tcc_ast_exprs *names)
 {
     tcc_ast_indices indices = {0};
     for (size_t i = 0; i < names->len; i++)
@@ -190,7 +200,7 @@ static tcc_ast_expr *parse_extremum(tcc_parser *p, tcc_ast_name name, const tcc_
     tcc_ast_expr *e = term ? new_expr(p, TCC_AST_REDUCE, name, 1, &term) : NULL;
     if (e) {
         e->indices = indices;
-        e->reduction = function->code == TCC_OP_arith_max ? TCC_REDUCTION_MAX : TCC_REDUCTION_MIN;
+        e->reduction = reduction;
     }
     return e;
 }
@@ -209,9 +219,10 @@ static tcc_ast_expr *parse_call(tcc_parser *p, tcc_ast_name name)
         } while (tcc_parse_accept(p, TCC_TOK_COMMA));
     if (!tcc_parse_expect(p, TCC_TOK_RPAREN))
         return NULL;
-    const tcc_function *function = find_function(name.text);
-    return is_reduction(p, function, &args) ? parse_extremum(p, name, function, &args)
-                                            : new_apply(p, name, function, args.len, args.data);
+    tcc_reduction reduction;
+    return find_reduction(name.text, &reduction) && is_reduction(p, &args)
+               ? parse_extremum(p, name, reduction, &args)
+               : new_apply(p, name, find_function(name.text), args.len, args.data);
 }
 
 static tcc_ast_expr *parse_operand(tcc_parser *p)

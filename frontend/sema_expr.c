@@ -290,7 +290,16 @@ static bool check_reduction(tcc_sema *s, tcc_ast_expr *e)
         return false;
     e->free = e->args[0]->free & ~over;
     e->type = e->args[0]->type;
-    return tcc_sema_reduction_type(s, e, is_contraction(e, over));
+    if (!tcc_sema_reduction_type(s, e, is_contraction(e, over)))
+        return false;
+    if (!tcc_reduction_is_place(e->reduction))
+        return true;
+    e->type = TCC_AST_INT;
+    e->accumulator_elem = TCC_i32;
+    if (e->indices.len > 1)
+        tcc_error(s->diag, TCC_ERR_TYPE, e->indices.data[1].loc, "'%s' is over one index, not %zu", e->name.text,
+                  e->indices.len);
+    return e->indices.len == 1;
 }
 
 /* ---- expressions ----------------------------------------------------------------------- */
@@ -303,6 +312,12 @@ static void report_unknown_function(tcc_sema *s, const tcc_ast_expr *e)
                   "not supported yet: conversion to '%s'", e->name.text);
         return;
     }
+    for (int r = 0; r < TCC_REDUCTION_COUNT; r++)
+        if (!strcmp(tcc_reduction_words[r], e->name.text)) {
+            tcc_error(s->diag, TCC_ERR_TYPE, e->name.loc, "'%s' needs an index and a term: %s(n) x[n]", e->name.text,
+                      e->name.text);
+            return;
+        }
     tcc_spelling spelling = {.wanted = e->name.text};
     const tcc_function *f;
     for (size_t i = 0; (f = tcc_function_at(i)); i++)

@@ -65,17 +65,6 @@ static void add_terms(tcc_reduction kind, tcc_cell *r, const tcc_row *term, cons
             r[i] = tcc_reduction_combine(kind, r[i], term->cells[i * term->step], ints);
 }
 
-/* Whether the i-th term must, or may, be there. */
-static bool must_be(const tcc_row *condition, size_t i)
-{
-    return !condition || condition->low[i * condition->step].i;
-}
-
-static bool may_be(const tcc_row *condition, size_t i)
-{
-    return !condition || condition->high[i * condition->step].i;
-}
-
 /* Gives sums the type that they have: integers wrap, and the machine rounds. */
 static void finish_sums(const tcc_fields *fs, tcc_cell *r, size_t n, tcc_scalar elem)
 {
@@ -112,9 +101,9 @@ static void combine_intervals(const tcc_row_step *s, const tcc_row *term, const 
             low.f = (double)low.i;
             high.f = (double)high.i;
         }
-        if (rises ? must_be(condition, i) : may_be(condition, i))
+        if (rises ? tcc_term_must_be(condition, i) : tcc_term_may_be(condition, i))
             s->lows[i] = tcc_reduction_combine(s->kind, least, low, false).f;
-        if (rises ? may_be(condition, i) : must_be(condition, i))
+        if (rises ? tcc_term_may_be(condition, i) : tcc_term_must_be(condition, i))
             s->highs[i] = tcc_reduction_combine(s->kind, most, high, false).f;
     }
 }
@@ -126,9 +115,9 @@ static void add_intervals(const tcc_row_step *s, const tcc_row *term, const tcc_
     for (size_t i = first; i < first + n; i++) {
         size_t at = (i - first) * term->step;
         tcc_cell low = term->low[at], high = term->high[at];
-        bool sure = must_be(condition, i - first);
+        bool sure = tcc_term_must_be(condition, i - first);
         bool exact = ints ? sure && low.i == high.i : isfinite(low.f) && isfinite(high.f);
-        if (!may_be(condition, i - first))
+        if (!tcc_term_may_be(condition, i - first))
             continue;
         if (!ints && !sure) {
             low.f = fmin(low.f, 0);
@@ -273,12 +262,59 @@ static void run_magnitudes(tcc_fields *fs, const tcc_row_plan *p, const tcc_row_
     }
 }
 
+/* ---- places of extrema ------------------------------------------------------------------- */
+
+enum { FIND, WIDEN };
+
+static void sweep_places(tcc_fields *fs, const tcc_row_step *s, int what, size_t n)
+{
+    const tcc_value *a = TCC_VIEW(tensor_reduce, s->op)->a;
+    const tcc_row *term = tcc_map_get(&s->body->rows, a);
+    const tcc_row *condition = s->op->n_operands > 1 ? tcc_map_get(&s->body->rows, s->op->operands[1]) : NULL;
+    bool ints = tcc_scalar_classify(a->type->elem) != TCC_CLASS_FLOAT;
+    s->over[0]->at = 0;
+    do {
+        if (!run_plan(fs, s->body))
+            return;
+        if (what == WIDEN)
+            tcc_widen_places(s, term, condition, n, ints);
+        else
+            tcc_find_places(s, term, condition, s->result->cells, n, ints);
+        if (what == FIND && fs->intervals)
+            tcc_bound_extrema(s, term, condition, n, ints);
+    } while (next_value(s->over, 1) && may_run(fs, s->op));
+}
+
+static void run_place(tcc_fields *fs, const tcc_row_plan *p, const tcc_row_step *s)
+{
+    size_t n = row_length(p, s->result);
+    int64_t outer = s->over[0]->at;
+    const tcc_cell none = {.i = TCC_NO_PLACE};
+    for (size_t i = 0; i < n; i++) {
+        s->result->cells[i] = none;
+        if (!fs->intervals)
+            continue;
+        s->result->low[i] = s->result->high[i] = none;
+        s->magnitudes[i] = 0;
+        s->highs[i] = NAN;
+    }
+    for (int sweep = FIND; s->over[0]->extent && sweep <= (fs->intervals ? WIDEN : FIND); sweep++)
+        sweep_places(fs, s, sweep, n);
+    s->over[0]->at = outer;
+}
+
+/* ---- steps --------------------------------------------------------------------------------- */
+
 static void run_sum(tcc_fields *fs, const tcc_row_plan *p, const tcc_row_step *s)
 {
     size_t n = row_length(p, s->result);
     tcc_cell *r = s->result->cells;
     tcc_scalar elem = s->op->results[0].type->elem;
     bool empty = false, ints = tcc_scalar_classify(elem) != TCC_CLASS_FLOAT;
+    if (tcc_reduction_is_place(s->kind)) {
+        run_place(fs, p, s);
+        return;
+    }
     tcc_cell start = tcc_reduction_start(s->kind, elem);
     for (size_t i = 0; i < n; i++)
         r[i] = start;

@@ -299,6 +299,8 @@ static tcc_status plan_sum(tcc_fields *fs, tcc_row_plan *outer, tcc_row_step *s)
     }
     size_t n = s->result->step ? (size_t)outer->row->extent : 1;
     s->sums = TCC_NEW_ARRAY(scratch, double, n);
+    if (tcc_reduction_is_place(s->kind))
+        s->best = TCC_NEW_ARRAY(scratch, tcc_cell, n);
     if (fs->intervals) {
         s->lows = TCC_NEW_ARRAY(scratch, double, n);
         s->highs = TCC_NEW_ARRAY(scratch, double, n);

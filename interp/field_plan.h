@@ -53,6 +53,7 @@ typedef struct tcc_row_step {
     const tcc_access *factors;
     tcc_row_operand *computed[2]; /* the two, where they are not read; NULL */
     double *sums, *buffer;
+    tcc_cell *best; /* of extrema whose places are looked for */
     double *lows, *highs, *magnitudes; /* of sums with intervals */
     double *errors;                    /* of products with a computed operand */
 } tcc_row_step;
@@ -90,5 +91,24 @@ tcc_index *tcc_index_find(const tcc_fields *fs, const char *name);
 /* Plans and runs a read of n elements, each by its coordinates. */
 void tcc_plan_coordinates(tcc_fields *fs, tcc_row_plan *p, tcc_row_step *s);
 void tcc_read_elements(tcc_fields *fs, const tcc_row_plan *p, const tcc_row_step *s, size_t n);
+
+/* Whether the i-th term of a reduction must, or may, be there. */
+static inline bool tcc_term_must_be(const tcc_row *condition, size_t i)
+{
+    return !condition || condition->low[i * condition->step].i;
+}
+
+static inline bool tcc_term_may_be(const tcc_row *condition, size_t i)
+{
+    return !condition || condition->high[i * condition->step].i;
+}
+
+/* Looks at the terms at one value of the index: r[i] is where the best one so far is. */
+void tcc_find_places(const tcc_row_step *s, const tcc_row *term, const tcc_row *condition, tcc_cell *r, size_t n, bool ints);
+/* What the extremum reaches for sure, in s->lows; whether there surely is one, in s->magnitudes. */
+void tcc_bound_extrema(const tcc_row_step *s, const tcc_row *term, const tcc_row *condition, size_t n, bool ints);
+/* Widens the intervals of the places by the present value of the index, where it may be the first of an extremum;
+ * s->highs is what the values before it reach for sure. */
+void tcc_widen_places(const tcc_row_step *s, const tcc_row *term, const tcc_row *condition, size_t n, bool ints);
 
 #endif

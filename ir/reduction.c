@@ -4,12 +4,25 @@
 #include <math.h>
 #include <string.h>
 
-const char *const tcc_reduction_words[3] = {"sum", "min", "max"};
+const char *const tcc_reduction_words[TCC_REDUCTION_COUNT] = {"sum", "min", "max", "argmin", "argmax"};
 
 tcc_reduction tcc_reduction_of(const tcc_op *op)
 {
-    const char *kind = tcc_attr_str(&op->attrs, "kind", "sum");
-    return !strcmp(kind, "sum") ? TCC_REDUCTION_SUM : !strcmp(kind, "min") ? TCC_REDUCTION_MIN : TCC_REDUCTION_MAX;
+    const char *kind = tcc_attr_str(&op->attrs, "kind", "");
+    for (int r = 0; r < TCC_REDUCTION_COUNT; r++)
+        if (!strcmp(kind, tcc_reduction_words[r]))
+            return (tcc_reduction)r;
+    return TCC_REDUCTION_SUM;
+}
+
+bool tcc_reduction_is_place(tcc_reduction r)
+{
+    return r == TCC_REDUCTION_ARGMIN || r == TCC_REDUCTION_ARGMAX;
+}
+
+tcc_reduction tcc_reduction_extremum(tcc_reduction r)
+{
+    return r == TCC_REDUCTION_ARGMIN ? TCC_REDUCTION_MIN : r == TCC_REDUCTION_ARGMAX ? TCC_REDUCTION_MAX : r;
 }
 
 tcc_opcode tcc_reduction_op(tcc_reduction r)

@@ -55,7 +55,7 @@ static const tcc_attr_rule attr_rules[] = {
     {TCC_OP_tile_store, "staged", NULL, 16, 256, 8},
     {TCC_OP_async_send_wait, "pending", NULL, 0, INT32_MAX, 1},
     {TCC_OP_tile_index, "dim", NULL, 0, 1, 1},
-    {TCC_OP_tensor_reduce, "kind", "sum min max", 0, 0, 0},
+    {TCC_OP_tensor_reduce, "kind", "sum min max argmin argmax", 0, 0, 0},
     {TCC_OP_tile_reduce, "dim", NULL, 0, 1, 1},
     {TCC_OP_tile_reduce, "kind", "sum min max", 0, 0, 0},
     {TCC_OP_async_combine, "dim", NULL, 0, 1, 1},

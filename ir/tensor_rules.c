@@ -271,8 +271,13 @@ static void check_reduce(verifier *v, const tcc_op *op)
     if (!over || !check_condition(v, op))
         return;
     const char *part = check_parts(v, op, n);
-    if (tcc_scalar_classify(r->elem) != tcc_scalar_classify(a->elem))
+    bool is_place = tcc_reduction_is_place(tcc_reduction_of(op));
+    if (is_place && r->elem != TCC_i32)
+        ERROR(v, op, "r is %s, expected a field of i32, an index", TEXT(r));
+    else if (!is_place && tcc_scalar_classify(r->elem) != tcc_scalar_classify(a->elem))
         ERROR(v, op, "a is %s and r is %s, expected both float or both int", TEXT(a), TEXT(r));
+    if (is_place && n != 1)
+        ERROR(v, op, "looks for an extremum over %zu indices, expected one", n);
     for (size_t i = 0; i < n; i++)
         if (!any_has_index(op, over[i].s) || tcc_list_has(over, i, over[i].s))
             ERROR(v, op, "over names %s, expected each an index of a, %s, once", over[i].s, TEXT(a));

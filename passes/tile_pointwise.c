@@ -54,11 +54,18 @@ static tcc_value *origin_of(void *user, const char *index)
 /* What is being built. */
 typedef struct reduction {
     const tcc_op *op;
-    tcc_cell start; /* what no terms give */
-    tcc_opcode combines;  /* two terms */
-    const tcc_type *type; /* of its tile */
-    tcc_map ops;          /* that compute a term */
+    tcc_reduction kind;
+    tcc_cell start;        /* what no terms give, of an extremum's place the extremum */
+    const tcc_type *type;  /* of its tile */
+    const tcc_type *terms; /* of tiles of terms */
+    tcc_map ops;           /* that compute a term */
 } reduction;
+
+/* What it has found of terms: what they give together or, of an extremum's place, the extremum and its place. */
+typedef struct found {
+    tcc_value *of[2];
+    size_t n;
+} found;
 
 static const char *innermost(const space *sp)
 {
@@ -67,11 +74,18 @@ static const char *innermost(const space *sp)
 
 static tcc_value *build_start(tcc_builder *b, const reduction *s)
 {
-    bool ints = tcc_scalar_classify(s->type->elem) == TCC_CLASS_INT;
-    return ints ? tcc_build_int(b, s->type, s->start.i) : tcc_build_float(b, s->type, s->start.f);
+    bool ints = tcc_scalar_classify(s->terms->elem) == TCC_CLASS_INT;
+    return ints ? tcc_build_int(b, s->terms, s->start.i) : tcc_build_float(b, s->terms, s->start.f);
 }
 
-/* The term at sp->at, in the result's element type, or what changes nothing where there is none. again: after another one, with what both share. */
+/* The condition under which there is a term at sp->at; NULL: there is none. */
+static tcc_value *build_condition(tcc_tiling *t, const reduction *s)
+{
+    return s->op->n_operands > 1 ? tcc_tiling_broadcast(t, tcc_value_map_get(t->map, s->op->operands[1]), s->terms) : NULL;
+}
+
+/* The term at sp->at, in the element type in which terms are combined, or what changes nothing where there is none.
+ * again: after another one, with what both share. */
 static tcc_value *build_term(const space *sp, tcc_tiling *t, const reduction *s, bool again)
 {
     tcc_value *term = TCC_VIEW(tensor_reduce, s->op)->a;
@@ -80,46 +94,74 @@ static tcc_value *build_term(const space *sp, tcc_tiling *t, const reduction *s,
             tcc_tiling_op(t, op);
     t->b.loc = s->op->loc;
     tcc_value *v = tcc_value_map_get(t->map, term);
-    v = tcc_arith_cast(&t->b, tcc_type_with_elem(t->b.func->ir, v->type, s->type->elem), v);
-    v = tcc_tiling_broadcast(t, v, s->type);
-    if (s->op->n_operands == 1)
-        return v;
-    tcc_value *exists = tcc_tiling_broadcast(t, tcc_value_map_get(t->map, s->op->operands[1]), s->type);
-    return TCC_EMIT(&t->b, arith_select, s->type, exists, v, build_start(&t->b, s));
+    v = tcc_arith_cast(&t->b, tcc_type_with_elem(t->b.func->ir, v->type, s->terms->elem), v);
+    v = tcc_tiling_broadcast(t, v, s->terms);
+    tcc_value *exists = tcc_reduction_is_place(s->kind) ? NULL : build_condition(t, s);
+    return exists ? TCC_EMIT(&t->b, arith_select, s->terms, exists, v, build_start(&t->b, s)) : v;
+}
+
+/* Where a term takes the place of the extremum so far: beyond it or, where there was none, a number. */
+static found take_place(tcc_tiling *t, const reduction *s, found acc, tcc_value *term, tcc_value *at, tcc_value *exists)
+{
+    tcc_builder *b = &t->b;
+    bool most = s->kind == TCC_REDUCTION_ARGMAX;
+    at = tcc_tiling_broadcast(t, at, s->type);
+    tcc_value *first = tcc_arith_cmp(b, "lt", acc.of[1], tcc_build_int(b, s->type, 0));
+    tcc_value *reaches = tcc_arith_cmp(b, most ? "ge" : "le", term, acc.of[0]);
+    tcc_value *beyond = tcc_arith_cmp(b, most ? "gt" : "lt", term, acc.of[0]);
+    tcc_value *found_first = TCC_EMIT(b, arith_select, s->type, reaches, at, acc.of[1]);
+    tcc_value *place = TCC_EMIT(b, arith_select, s->type, first, found_first, acc.of[1]);
+    place = TCC_EMIT(b, arith_select, s->type, beyond, at, place);
+    tcc_value *extremum = TCC_EMIT(b, arith_select, s->terms, beyond, term, acc.of[0]);
+    if (exists) {
+        place = TCC_EMIT(b, arith_select, s->type, exists, place, acc.of[1]);
+        extremum = TCC_EMIT(b, arith_select, s->terms, exists, extremum, acc.of[0]);
+    }
+    return (found){{extremum, place}, 2};
 }
 
 /* acc and n terms more, whose loads do not wait for each other. first: their first index; NULL: 0. */
-static tcc_value *build_terms(space *sp, tcc_tiling *t, const reduction *s, tcc_value *acc, tcc_value *first, int64_t n)
+static found build_terms(space *sp, tcc_tiling *t, const reduction *s, found acc, tcc_value *first, int64_t n)
 {
-    tcc_value *terms[MOST_AT_ONCE];
+    tcc_value *terms[MOST_AT_ONCE], *at[MOST_AT_ONCE], *exist[MOST_AT_ONCE];
+    bool is_place = tcc_reduction_is_place(s->kind);
     for (int64_t i = 0; i < n; i++) {
-        sp->at[sp->over.list.n - 1] = first ? tcc_arith_add(&t->b, first, i) : tcc_build_i32(&t->b, i);
+        at[i] = sp->at[sp->over.list.n - 1] = first ? tcc_arith_add(&t->b, first, i) : tcc_build_i32(&t->b, i);
         terms[i] = build_term(sp, t, s, i);
+        exist[i] = is_place ? build_condition(t, s) : NULL;
     }
     for (int64_t i = 0; i < n; i++)
-        acc = &tcc_op_create(&t->b, s->combines, 2, (tcc_value *[]){acc, terms[i]}, 1, &s->type)->results[0];
+        if (is_place)
+            acc = take_place(t, s, acc, terms[i], at[i], exist[i]);
+        else
+            acc.of[0] = &tcc_op_create(&t->b, tcc_reduction_op(s->kind), 2, (tcc_value *[]){acc.of[0], terms[i]}, 1,
+                                       &s->type)->results[0];
     return acc;
 }
 
 /* The loops over the reduced indices from the o-th on, the innermost n at a time. */
-static tcc_value *build_loops(space *sp, tcc_tiling *t, const reduction *s, tcc_value *acc, size_t o, int64_t n)
+static found build_loops(space *sp, tcc_tiling *t, const reduction *s, found acc, size_t o, int64_t n)
 {
     const char *index = sp->over.list.items[o].s;
     bool inner = o + 1 == sp->over.list.n;
-    tcc_value *operands[] = {tcc_build_i32(&t->b, 0), NULL, NULL, acc};
+    const tcc_type *types[] = {acc.of[0]->type, acc.n > 1 ? acc.of[1]->type : NULL};
+    tcc_value *operands[] = {tcc_build_i32(&t->b, 0), NULL, NULL, acc.of[0], acc.of[1]};
     operands[1] = tcc_build_extent(&t->b, tcc_index_extent(t->b.func, index));
     operands[2] = tcc_build_i32(&t->b, inner ? n : 1);
-    tcc_op *loop = tcc_op_create(&t->b, TCC_OP_scf_for, 4, operands, 1, &s->type);
+    tcc_op *loop = tcc_op_create(&t->b, TCC_OP_scf_for, 3 + acc.n, operands, acc.n, types);
     tcc_builder outer = t->b;
     t->b = tcc_builder_at_end(loop->regions[0]);
     tcc_value *first = tcc_block_add_arg(loop->regions[0], operands[0]->type, index);
-    acc = tcc_block_add_arg(loop->regions[0], s->type, "acc");
+    for (size_t i = 0; i < acc.n; i++)
+        acc.of[i] = tcc_block_add_arg(loop->regions[0], types[i], i ? "at" : "acc");
     t->b.loc = outer.loc;
     sp->at[o] = first;
-    tcc_value *next = inner ? build_terms(sp, t, s, acc, first, n) : build_loops(sp, t, s, acc, o + 1, n);
-    tcc_op_create(&t->b, TCC_OP_scf_yield, 1, &next, 0, NULL);
+    found next = inner ? build_terms(sp, t, s, acc, first, n) : build_loops(sp, t, s, acc, o + 1, n);
+    tcc_op_create(&t->b, TCC_OP_scf_yield, next.n, next.of, 0, NULL);
     t->b = outer;
-    return &loop->results[0];
+    for (size_t i = 0; i < acc.n; i++)
+        acc.of[i] = &loop->results[i];
+    return acc;
 }
 
 /* How many terms to load at once: a part of a known number of them. */
@@ -144,19 +186,23 @@ static void leave_axes(tcc_tiling *t, tcc_attr over)
 static tcc_value *build_reduction(space *sp, tcc_tiling *t, const tcc_op *op)
 {
     tcc_reduction kind = tcc_reduction_of(op);
+    bool is_place = tcc_reduction_is_place(kind);
     const tcc_type *type = tcc_tiling_type(t, op->results[0].type, false);
-    reduction s = {op, tcc_reduction_start(kind, type->elem), tcc_reduction_op(kind), type, TCC_MAP(sp->scratch)};
+    const tcc_type *terms = is_place ? tcc_type_with_elem(t->b.func->ir, type, op->operands[0]->type->elem) : type;
+    reduction s = {op,   kind,  tcc_reduction_start(tcc_reduction_extremum(kind), terms->elem),
+                   type, terms, TCC_MAP(sp->scratch)};
     for (unsigned i = 0; i < op->n_operands; i++)
         tcc_find_elementwise(op->operands[i], sp->scratch, &s.ops);
     sp->over = tcc_attr_list(&op->attrs, "over");
     sp->at = TCC_NEW_ARRAY(sp->scratch, tcc_value *, sp->over.list.n);
     leave_axes(t, sp->over);
     t->b.loc = op->loc;
-    tcc_value *acc = build_start(&t->b, &s);
+    found acc = {{build_start(&t->b, &s), is_place ? tcc_build_int(&t->b, type, TCC_NO_PLACE) : NULL}, 1 + is_place};
     tcc_dim extent = tcc_index_extent(t->b.func, innermost(sp));
     int64_t n = terms_at_once(sp, extent);
     bool is_short = sp->over.list.n == 1 && !extent.name && extent.size == n;
-    return is_short ? build_terms(sp, t, &s, acc, NULL, n) : build_loops(sp, t, &s, acc, 0, n);
+    acc = is_short ? build_terms(sp, t, &s, acc, NULL, n) : build_loops(sp, t, &s, acc, 0, n);
+    return acc.of[acc.n - 1];
 }
 
 typedef TCC_VEC(tcc_op *) ops;

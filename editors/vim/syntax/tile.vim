@@ -8,7 +8,7 @@ syn keyword tileKeyword kernel schedule const for inout strided sum
 
 " Types and functions are ordinary names elsewhere.
 syn match tileType ":\s*\zs\<\(f16\|bf16\|tf32\|f32\|f64\|e4m3\|e5m2\|i8\|u8\|i4\|u4\|i32\)\>"
-syn match tileFunction "\<\(min\|max\|abs\|relu\|where\|exp\|log\|sqrt\|rsqrt\|tanh\|erf\|sigmoid\|silu\|gelu\|gelu_tanh\|f16\|bf16\|tf32\|f32\|f64\|e4m3\|e5m2\|i8\|u8\|i4\|u4\|i32\)\>\ze\s*("
+syn match tileFunction "\<\(min\|max\|argmin\|argmax\|abs\|relu\|where\|exp\|log\|sqrt\|rsqrt\|tanh\|erf\|sigmoid\|silu\|gelu\|gelu_tanh\|f16\|bf16\|tf32\|f32\|f64\|e4m3\|e5m2\|i8\|u8\|i4\|u4\|i32\)\>\ze\s*("
 
 syn match tileNumber "\<\d\+\(\.\d\+\)\?\([eE][+-]\?\d\+\)\?\>"
 syn match tileOperator "->\|[<>=!]=\|[-+*<>=]\|/\ze[^/*]"

@@ -301,12 +301,12 @@ START_TEST(reads_at_what_is_loaded)
 }
 END_TEST
 
-/* Terms up to the diagonal alone, as a product, as a maximum of what begins as less than any, and counted. */
+/* Terms up to the diagonal alone, as a product, as a maximum of what begins as less than any and its place, and counted. */
 START_TEST(reduces_the_terms_that_there_are)
 {
     program p;
     program_load(&p, "func @f(%x: tensor<f32[M, N]>, %v: tensor<f32[N]>, %y: tensor<f32[M]>, %z: tensor<f32[M]>,\n"
-                     "        %n: tensor<i32[M]>) {\n"
+                     "        %n: tensor<i32[M]>, %p: tensor<i32[M]>) {\n"
                      "  %a = tensor.read %x {map = [m, n]} : field<f32[m, n]>\n"
                      "  %b = tensor.read %v {map = [n]} : field<f32[n]>\n"
                      "  %c = arith.mul %a, %b : field<f32[m, n]>\n"
@@ -315,26 +315,31 @@ START_TEST(reduces_the_terms_that_there_are)
                      "  %d = arith.cmp %j, %i {pred = lt} : field<i1[m, n]>\n"
                      "  %s = tensor.reduce %c, %d {over = [n], kind = sum} : field<f32[m]>\n"
                      "  %t = tensor.reduce %c, %d {over = [n], kind = max} : field<f32[m]>\n"
+                     "  %w = tensor.reduce %c, %d {over = [n], kind = argmax} : field<i32[m]>\n"
                      "  %one = arith.const {value = 1} : field<i32>\n"
                      "  %u = tensor.reduce %one, %d {over = [n], kind = sum} : field<i32[m]>\n"
                      "  tensor.write %s, %y {map = [m]}\n"
                      "  tensor.write %t, %z {map = [m]}\n"
                      "  tensor.write %u, %n {map = [m]}\n"
+                     "  tensor.write %w, %p {map = [m]}\n"
                      "  return\n}\n");
-    double x[M * N], v[N], y[M], z[M], n[M];
+    double x[M * N], v[N], y[M], z[M], n[M], places[M];
     fill(x, M * N);
     fill(v, N);
     tcc_interp_options o = {.dims = (int64_t[]){M, N}};
-    ck_assert_int_eq(program_run(&p, &o, (double *[]){x, v, y, z, n}), TCC_OK);
+    ck_assert_int_eq(program_run(&p, &o, (double *[]){x, v, y, z, n, places}), TCC_OK);
     for (int m = 0; m < M; m++) {
         double sum = 0, most = -(double)INFINITY;
+        int place = -1;
         for (int i = 0; i < m; i++) {
             sum += x[m * N + i] * v[i];
+            place = x[m * N + i] * v[i] > most ? i : place;
             most = fmax(most, x[m * N + i] * v[i]);
         }
         ck_assert_double_eq(y[m], sum);
         ck_assert_double_eq(z[m], most);
         ck_assert_double_eq(n[m], m);
+        ck_assert_double_eq(places[m], place);
     }
     program_free(&p);
 }

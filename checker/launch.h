@@ -117,6 +117,7 @@ typedef struct tcc_ltensor {
     int64_t columns; /* elements of a row that there are; the others may be read and written, and mean nothing */
     uint32_t *elems; /* what each is; NULL: nothing is recorded */
     bool tiled;      /* written by a step whose grid counts tiles */
+    uint32_t anywhere; /* the first cluster of the last step that reads elements of which it is not known where they are */
 } tcc_ltensor;
 
 /* The box of a tensor map. */
@@ -215,6 +216,8 @@ bool tcc_launch_run(tcc_launch *l);
 bool tcc_launch_compute(tcc_lwarp *w, const tcc_linst *in);
 /* An access to global memory. */
 bool tcc_launch_access(tcc_lwarp *w, const tcc_linst *in);
+/* Reads an element of which nothing is known but that it is in the tensor. */
+bool tcc_launch_read_anywhere(tcc_lwarp *w, const tcc_linst *in);
 /* Draws, and words in shared memory. */
 bool tcc_launch_draw(tcc_lwarp *w, const tcc_linst *in);
 bool tcc_launch_store_word(tcc_lwarp *w, const tcc_linst *in);

@@ -108,6 +108,9 @@ static bool access_elems(tcc_lwarp *w, const tcc_linst *in, tcc_ltensor *t, int6
                                    t->name, (long long)t->n);
     if (in->writes && t->role == TCC_L_IN)
         return tcc_launch_wrong_in(w, TCC_ERR_INTERNAL, op, "writes '%s', which is only to be read", t->name);
+    if (in->writes && t->anywhere == w->l->first_writer)
+        return tcc_launch_wrong_in(w, TCC_ERR_INTERNAL, op, "writes '%s', any element of which the same step may read",
+                                   t->name);
     t->tiled |= in->writes && w->l->counts_tiles;
     w->l->writes |= in->writes;
     bool ok = true;
@@ -223,4 +226,17 @@ bool tcc_launch_access(tcc_lwarp *w, const tcc_linst *in)
         all = next;
     }
     return ok && access_elems(w, in, p->tensor, all.first, all.n);
+}
+
+bool tcc_launch_read_anywhere(tcc_lwarp *w, const tcc_linst *in)
+{
+    tcc_lparam *p = in->param < 0 ? NULL : &w->l->params[in->param];
+    tcc_ltensor *t = p ? p->tensor : NULL;
+    if (!t || p->map.rank)
+        return tcc_launch_wrong_in(w, TCC_ERR_UNSUPPORTED, in->op, "%s",
+                                   "this depends on more than sizes and numbers of threads, and is not followed");
+    if (t->anywhere == w->l->first_writer)
+        return true;
+    t->anywhere = w->l->first_writer;
+    return access_elems(w, in, t, 0, t->n);
 }

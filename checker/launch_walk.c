@@ -212,10 +212,14 @@ static bool run_inst(tcc_lwarp *w, const tcc_linst *in)
     }
     if (!in->accesses)
         return tcc_launch_compute(w, in);
-    for (unsigned i = 0; i < in->op->n_operands; i++)
-        if (in->operands[i] >= 0 && !is_known(w, in, in->operands[i]))
-            return false;
-    return w->rehearses || tcc_launch_access(w, in);
+    bool known = true;
+    for (unsigned i = 0; i < in->op->n_operands; i++) {
+        bool here = in->operands[i] < 0 || w->known[in->operands[i]] != TCC_L_UNKNOWN;
+        if (in->writes && !here)
+            return is_known(w, in, in->operands[i]);
+        known &= here;
+    }
+    return w->rehearses || (known ? tcc_launch_access : tcc_launch_read_anywhere)(w, in);
 }
 
 static bool run_code(tcc_lwarp *w, const tcc_lcode *code)

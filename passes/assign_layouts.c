@@ -318,13 +318,33 @@ static bool is_in_chunks(const assigning *a, const tcc_type *held, int64_t besid
                       held->dims[1].size % cols == 0);
 }
 
-/* Whether all that the role stores can be held so. */
+/* Whether a tile of the role is computed elementwise, or is what such ops take. */
+static bool is_of_computing(const assigning *a, const tcc_op *op)
+{
+    static const tcc_opcode others[] = {TCC_OP_tile_broadcast, TCC_OP_tile_load, TCC_OP_tile_gather, TCC_OP_tile_index,
+                                        TCC_OP_async_read};
+    bool any = op && tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE;
+    for (size_t i = 0; op && i < sizeof others / sizeof *others; i++)
+        any |= op->code == others[i];
+    return (any || (op && op->code == TCC_OP_arith_const)) && tcc_ancestor_in((tcc_op *)op, a->role->regions[0]);
+}
+
+/* Whether an operand of op is computed in the role, and not only loaded. */
+static bool is_computed(const assigning *a, const tcc_op *op, unsigned i)
+{
+    const tcc_op *def = op->operands[i]->def;
+    return is_of_computing(a, def) && def->code != TCC_OP_tile_load && def->code != TCC_OP_async_read;
+}
+
+/* Whether all that the role stores can be held so. Not in whole rows of opaque sums if it computes operands: with these
+ * they share what is the same in a row. */
 static bool can_store_rows(assigning *a, int64_t beside)
 {
     tcc_block *region = a->role->regions[0];
     unsigned bits = 0;
-    bool all = true, opaque = false;
+    bool all = true, opaque = false, computed = false;
     for (tcc_op *op = region->first; op && all; op = tcc_walk_next(op, region)) {
+        computed |= op->code == TCC_OP_tile_mma && (is_computed(a, op, 0) || is_computed(a, op, 1));
         if (op->code != TCC_OP_tile_store)
             continue;
         const tcc_type *t = TCC_VIEW(tile_store, op)->a->type;
@@ -337,7 +357,7 @@ static bool can_store_rows(assigning *a, int64_t beside)
         bits = bits_in_rows(op);
     }
     a->line = opaque && bits ? WORD_BITS / bits : 0;
-    return bits && all;
+    return bits && all && !(opaque && computed);
 }
 
 /* Lets the role's warps have as many neighbouring columns as its stores want, which take elements as they are in
@@ -396,17 +416,6 @@ static void convert(assigning *a, tcc_op *op, unsigned i, const tcc_type *type)
         tcc_op_set_operand(op, i, TCC_EMIT(&b, tile_convert, type, v));
     }
     a->changed = true;
-}
-
-/* Whether a tile of the role is computed elementwise, or is what such ops take. */
-static bool is_of_computing(const assigning *a, const tcc_op *op)
-{
-    static const tcc_opcode others[] = {TCC_OP_tile_broadcast, TCC_OP_tile_load, TCC_OP_tile_gather, TCC_OP_tile_index,
-                                        TCC_OP_async_read};
-    bool any = op && tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE;
-    for (size_t i = 0; op && i < sizeof others / sizeof *others; i++)
-        any |= op->code == others[i];
-    return (any || (op && op->code == TCC_OP_arith_const)) && tcc_ancestor_in((tcc_op *)op, a->role->regions[0]);
 }
 
 /* The dimension of an MMA's operand that is not summed: if warps are side by side along it, each has fewer elements

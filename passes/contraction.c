@@ -73,23 +73,17 @@ typedef struct operand {
     tcc_value *value;
 } operand;
 
-/* The first read of those that a value is computed of that has all its indices. NULL, too, where it is computed of what
- * tiles do not hold: numbers of indices and dimensions, and elements at other coordinates than indices. */
+/* The first read of those that a value is computed of whose coordinates are all its indices: stages hold its tiles. */
 static tcc_op *covering_read(const tcc_value *v, tcc_arena *arena)
 {
     tcc_map ops = TCC_MAP(arena);
-    tcc_op *found = NULL;
     if (!v->def || !tcc_find_elementwise(v, arena, &ops))
         return NULL;
-    for (tcc_op *op = v->def->block->first; op; op = op->next) {
-        if (!tcc_map_get(&ops, op))
-            continue;
-        if (op->code == TCC_OP_tensor_index || op->code == TCC_OP_tensor_dim || !tcc_access_is_plain(op))
-            return NULL;
-        if (!found && op->code == TCC_OP_tensor_read && op->results[0].type->rank == v->type->rank)
-            found = op;
-    }
-    return found;
+    for (tcc_op *op = v->def->block->first; op; op = op->next)
+        if (op->code == TCC_OP_tensor_read && tcc_map_get(&ops, op) && tcc_access_is_plain(op) &&
+            op->results[0].type->rank == v->type->rank)
+            return op;
+    return NULL;
 }
 
 /* The value of v behind casts that keep every number. */

@@ -167,7 +167,7 @@ static bool is_zero_beyond(const tcc_value *v, const char *k, const tcc_map *zer
         TCC_OP_math_gelu_tanh};
     const tcc_op *op = v->def;
     if (op->code == TCC_OP_tensor_read)
-        return tcc_field_has_index(v->type, k);
+        return tcc_map_position(op, k) >= 0;
     bool all = false;
     for (size_t i = 0; i < sizeof keep_zero / sizeof *keep_zero; i++)
         all |= op->code == keep_zero[i];

@@ -66,9 +66,9 @@ static int64_t times(int64_t a, int64_t b)
 /* A product of dimensions and a number. */
 typedef struct product {
     const tcc_lsizes *s;
-    TCC_VEC(int) dims; /* several times if they are factors several times */
+    TCC_VEC(int) dims; /* several times if they are operands several times */
     int64_t number;
-    bool exact; /* false: a factor is rounded up, so that the product is at least this, at most an unknown more */
+    bool exact; /* false: an operand is rounded up, so that the product is at least this, at most an unknown more */
 } product;
 
 static void multiply_by(product *p, tcc_attr a, tcc_arena *scratch)
@@ -102,7 +102,7 @@ static product product_of(const tcc_lsizes *s, tcc_attr a, tcc_arena *scratch)
     return p;
 }
 
-/* The bounds of all factors but one. */
+/* The bounds of all operands but one, multiplied. */
 static void bounds_without(const product *p, const tcc_lbounds *all, size_t without, int64_t *least, int64_t *most)
 {
     *least = *most = p->number;
@@ -126,8 +126,8 @@ static void lower_most(tcc_lbounds *d, int64_t most)
     d->most = d->most < most ? d->most : most;
 }
 
-/* What is left of the i-th factor of a product that is from `lo` to `hi`. */
-static void narrow_factor(const product *p, size_t i, int64_t lo, int64_t hi, tcc_lbounds *all)
+/* What is left of the i-th operand of a product that is from `lo` to `hi`. */
+static void narrow_operand(const product *p, size_t i, int64_t lo, int64_t hi, tcc_lbounds *all)
 {
     int64_t least, most;
     tcc_lbounds *d = &all[p->dims.data[i]];
@@ -140,7 +140,7 @@ static void narrow_factor(const product *p, size_t i, int64_t lo, int64_t hi, tc
         d->most = -1; /* 0 is not enough */
 }
 
-/* If a product is a multiple of a number, its only factor that is not fixed is one of another number. */
+/* If a product is a multiple of a number, its only operand that is not fixed is one of another number. */
 static void narrow_unit(const product *p, int64_t bytes, int64_t align, tcc_lbounds *all)
 {
     int64_t scale = times(p->number, bytes);
@@ -178,7 +178,7 @@ static void narrow_by(const tcc_lsizes *s, tcc_attr c, tcc_lbounds *all, tcc_are
         p.number = times(p.number, of[2].i);
     int64_t lo = kind == LEAST ? of[2].i : 0, hi = kind == LEAST ? INT64_MAX : of[kind == MOST ? 2 : 3].i;
     for (size_t i = 0; i < p.dims.len; i++)
-        narrow_factor(&p, i, lo, hi, all);
+        narrow_operand(&p, i, lo, hi, all);
 }
 
 int tcc_launch_narrow(const tcc_lsizes *s, const tcc_func *variant, tcc_lbounds *all, tcc_arena *scratch)

@@ -11,6 +11,7 @@
 #include <assert.h>
 
 #include "frontend/names.h"
+#include "ir/index.h"
 #include "ir/ir.h"
 #include "ir/reduction.h"
 #include "support/manifest.h"
@@ -43,9 +44,9 @@ const tcc_function *tcc_function_at(size_t i);
 
 typedef enum tcc_ast_kind {
     TCC_AST_NUMBER,
-    TCC_AST_NAME,  /* of a scalar */
-    TCC_AST_READ,  /* name[indices] */
-    TCC_AST_REDUCE, /* sum(indices) args[0], max(indices) args[0] */
+    TCC_AST_NAME,  /* of a scalar, a dimension or an index */
+    TCC_AST_READ,  /* name[args] */
+    TCC_AST_REDUCE, /* sum(indices) args[0], max(indices) args[0]; further args: domains of the indices */
     TCC_AST_APPLY, /* function(args) */
     TCC_AST_BROKEN /* reported by the parser */
 } tcc_ast_kind;
@@ -53,6 +54,7 @@ typedef enum tcc_ast_kind {
 typedef enum tcc_ast_type {
     TCC_AST_ERROR,   /* reported: whatever uses it keeps silent */
     TCC_AST_LITERAL, /* only numbers: it takes the type of the other operand */
+    TCC_AST_WHOLE,   /* only indices, dimensions and numbers: likewise, but on its own an i32 */
     TCC_AST_FLOAT,   /* an f32 */
     TCC_AST_DOUBLE,  /* an f64 */
     TCC_AST_INT,     /* an i32 */
@@ -64,7 +66,9 @@ typedef struct tcc_ast_expr {
     tcc_ast_name name; /* its place, and what is written there */
     size_t first;      /* of the expressions inside it, in its statement */
     double number;
-    tcc_ast_indices indices;
+    bool of_domain;          /* what it reads says nothing of the extents of indices */
+    bool coordinate;         /* alone between brackets: a name that nothing declares is an index */
+    tcc_ast_indices indices; /* of a reduction; of a read, text NULL where a coordinate is more than an index */
     tcc_ast_name accumulator;     /* of a sum: the type that is written; text NULL: none is */
     tcc_scalar accumulator_elem;  /* semantic analysis chooses where none is written */
     const tcc_function *function; /* NULL: there is none of this name */
@@ -74,11 +78,16 @@ typedef struct tcc_ast_expr {
     /* Semantic analysis. */
     tcc_ast_type type;
     uint64_t free;               /* bits of the indices that it varies over */
+    struct tcc_ast_index *index; /* that a name is */
+    const struct tcc_ast_dim *dim;   /* that a name is */
+    const tcc_index_expr *at;    /* a whole number as an index expression; NULL where it is none */
     struct tcc_ast_param *param; /* that is read */
     struct tcc_ast_stmt *stmt;   /* whose intermediate or output is read: the one with these indices */
     bool rounded;                /* a computed operand of a sum, which is rounded before it is multiplied */
     tcc_scalar rounded_to;       /* the type to which it is rounded */
-    tcc_value *value;            /* emitter */
+    /* Emitter. */
+    bool wanted; /* its value is */
+    tcc_value *value;
 } tcc_ast_expr;
 
 typedef TCC_VEC(tcc_ast_expr *) tcc_ast_exprs;
@@ -124,9 +133,13 @@ typedef struct tcc_ast_param {
 /* An index of a kernel, and the dimension that it ranges over. */
 typedef struct tcc_ast_index {
     const char *name;
+    tcc_loc loc;               /* where it is used first */
     uint64_t bit;              /* its place in sets of indices */
     const tcc_ast_dim *extent; /* NULL while unknown */
-    const tcc_ast_param *from; /* the parameter that determined the extent */
+    const tcc_ast_param *from; /* the parameter that determined the extent; NULL: its bounds did */
+    int64_t least;             /* its first value, where its bounds give the extent */
+    struct tcc_ast_stmt *domain; /* NULL: it has none */
+    bool reduced;              /* by a reduction */
 } tcc_ast_index;
 
 enum {
@@ -163,6 +176,7 @@ typedef struct tcc_ast_kernel {
     tcc_ast_name name;
     TCC_VEC(tcc_ast_param *) params; /* parameters, then outputs */
     TCC_VEC(tcc_ast_stmt *) stmts;
+    TCC_VEC(tcc_ast_stmt *) domains; /* `index name: exprs;` */
     size_t n_exprs;
     bool has_body;  /* its signature could be parsed */
     bool valid;     /* nothing is wrong with it so far */

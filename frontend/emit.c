@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "frontend/emit.h"
 
+#include "frontend/emit_index.h"
 #include "frontend/sema.h"
 
 /* ---- types ----------------------------------------------------------------------------- */
-
-static const tcc_type *field_type(tcc_ir *ir, tcc_scalar elem, const tcc_ast_indices *indices)
-{
-    tcc_dim *dims = TCC_NEW_ARRAY(ir->arena, tcc_dim, indices->len);
-    for (size_t i = 0; i < indices->len; i++)
-        dims[i].name = indices->data[i].text;
-    return tcc_type_get(ir, TCC_KIND_field, elem, (unsigned)indices->len, dims);
-}
 
 static const tcc_type *param_type(tcc_ir *ir, const tcc_ast_param *param)
 {
@@ -28,7 +21,7 @@ static const tcc_type *param_type(tcc_ir *ir, const tcc_ast_param *param)
 
 /* Scalars and fields broadcast: the result has the dimensions of the first, then those of the
  * others that are new. */
-static const tcc_type *joined_type(tcc_ir *ir, tcc_scalar elem, size_t n, tcc_value *const *values)
+const tcc_type *tcc_emit_joined_type(tcc_ir *ir, tcc_scalar elem, size_t n, tcc_value *const *values)
 {
     tcc_dim dims[TCC_MAX_INDICES];
     unsigned rank = 0;
@@ -69,20 +62,14 @@ static tcc_scalar elem_of(const tcc_ast_expr *e)
     return tcc_sema_elem_of(e->type);
 }
 
-static tcc_value *emit_binary(tcc_builder *b, tcc_opcode code, tcc_value *x, tcc_value *y)
-{
-    tcc_value *operands[] = {x, y};
-    return &tcc_op_create(b, code, 2, operands, 1, &x->type)->results[0];
-}
-
 /* An i32, or the nearest number of a narrower type. */
 static tcc_value *emit_clamp(tcc_builder *b, tcc_value *v, tcc_scalar to)
 {
     tcc_int_range range = tcc_scalar_range(to);
     if (to == TCC_i32)
         return v;
-    v = emit_binary(b, TCC_OP_arith_max, v, tcc_build_i32(b, range.least));
-    return emit_binary(b, TCC_OP_arith_min, v, tcc_build_i32(b, range.most));
+    v = tcc_emit_binary(b, TCC_OP_arith_max, v, tcc_build_i32(b, range.least), NULL);
+    return tcc_emit_binary(b, TCC_OP_arith_min, v, tcc_build_i32(b, range.most), NULL);
 }
 
 /* An f32, f64 or i32 rounded to a type; except for f64 the result is an f32 or i32 again. */
@@ -98,42 +85,76 @@ static tcc_value *emit_conversion(tcc_builder *b, tcc_value *v, tcc_scalar to)
     return emit_clamp(b, v, to);
 }
 
-static tcc_value *emit_read(tcc_builder *b, const tcc_ast_expr *e)
+static tcc_value *emit_read(tcc_builder *b, const tcc_ast_kernel *kernel, const tcc_ast_expr *e)
 {
-    tcc_ir *ir = b->func->ir;
     if (e->stmt)
         return e->stmt->value;
-    tcc_value *v = e->param->value;
-    if (e->param->role != TCC_ROLE_SCALAR) {
-        v = TCC_EMIT(b, tensor_read, field_type(ir, e->param->elem, &e->indices), .tensor = v);
-        set_indices(ir, v->def, "map", &e->indices);
-    }
-    return emit_cast(b, v, elem_of(e));
+    if (!e->param)
+        return emit_cast(b, tcc_emit_whole(b, kernel, e->at), elem_of(e));
+    bool is_scalar = e->param->role == TCC_ROLE_SCALAR;
+    return emit_cast(b, is_scalar ? e->param->value : tcc_emit_read_at(b, kernel, e), elem_of(e));
 }
 
 static bool is_among(const tcc_ast_indices *indices, const char *name)
 {
     bool is = false;
     for (size_t i = 0; i < indices->len; i++)
-        is |= indices->data[i].text == name;
+        is |= indices->data[i].index->name == name;
     return is;
 }
 
-static tcc_value *emit_reduction(tcc_builder *b, const tcc_ast_expr *e)
+/* What a reduction of no terms is. */
+static tcc_value *emit_start(tcc_builder *b, tcc_reduction kind, tcc_scalar elem)
+{
+    const tcc_type *type = tcc_type_scalar(b->func->ir, elem);
+    if (tcc_reduction_is_place(kind))
+        return tcc_build_i32(b, TCC_NO_PLACE);
+    tcc_cell start = tcc_reduction_start(kind, elem);
+    return tcc_scalar_classify(elem) == TCC_CLASS_INT ? tcc_build_int(b, type, start.i)
+                                                      : tcc_build_float(b, type, start.f);
+}
+
+static tcc_value *emit_where(tcc_builder *b, tcc_value *condition, tcc_value *x, tcc_value *y)
+{
+    tcc_value *operands[] = {condition, x, y}, *first[] = {x, y, condition};
+    const tcc_type *type = tcc_emit_joined_type(b->func->ir, x->type->elem, 3, first);
+    return &tcc_op_create(b, TCC_OP_arith_select, 3, operands, 1, &type)->results[0];
+}
+
+/* The place of an extremum, of which the IR counts from the index's first value. */
+static tcc_value *emit_place(tcc_builder *b, tcc_value *v, int64_t least)
+{
+    tcc_value *any = tcc_emit_binary(b, TCC_OP_arith_cmp, v, tcc_build_i32(b, 0), "ge");
+    return emit_where(b, any, tcc_emit_binary(b, TCC_OP_arith_add, v, tcc_build_i32(b, least), NULL),
+                      tcc_build_i32(b, TCC_NO_PLACE));
+}
+
+static tcc_value *emit_reduction(tcc_builder *b, const tcc_ast_kernel *kernel, const tcc_ast_stmt *stmt,
+                                 const tcc_ast_expr *e)
 {
     tcc_ir *ir = b->func->ir;
-    const tcc_type *term = e->args[0]->value->type;
+    tcc_emit_conditions conditions = tcc_emit_conditions_of(b, kernel, stmt, e);
+    tcc_value *operands[] = {e->args[0]->value, conditions.of_terms};
+    size_t n = conditions.of_terms ? 2 : 1;
+    if (operands[0]->type->kind != TCC_KIND_field)
+        operands[0] = emit_where(b, operands[1], operands[0], operands[0]);
+    const tcc_type *terms = tcc_emit_joined_type(ir, e->accumulator_elem, n, operands);
     tcc_dim dims[TCC_MAX_INDICES];
     unsigned rank = 0;
-    for (unsigned d = 0; d < term->rank; d++)
-        if (!is_among(&e->indices, term->dims[d].name))
-            dims[rank++] = term->dims[d];
+    for (unsigned d = 0; d < terms->rank; d++)
+        if (!is_among(&e->indices, terms->dims[d].name))
+            dims[rank++] = terms->dims[d];
     const tcc_type *type = tcc_type_get(ir, TCC_KIND_field, e->accumulator_elem, rank, dims);
-    tcc_value *v = TCC_EMIT(b, tensor_reduce, type, .a = e->args[0]->value);
-    set_indices(ir, v->def, "over", &e->indices);
-    tcc_attr_set_str(ir, &v->def->attrs, "kind", tcc_reduction_words[e->reduction]);
+    tcc_op *op = tcc_op_create(b, TCC_OP_tensor_reduce, n, operands, 1, &type);
+    set_indices(ir, op, "over", &e->indices);
+    tcc_attr_set_str(ir, &op->attrs, "kind", tcc_reduction_words[e->reduction]);
     if (e->reduction == TCC_REDUCTION_SUM && !tcc_sema_is_product(e->args[0]))
-        tcc_attr_set_int(ir, &v->def->attrs, "ordered", 1);
+        tcc_attr_set_int(ir, &op->attrs, "ordered", 1);
+    tcc_value *v = &op->results[0];
+    if (tcc_reduction_is_place(e->reduction) && e->indices.data[0].index->least)
+        v = emit_place(b, v, e->indices.data[0].index->least);
+    if (conditions.of_all)
+        v = emit_where(b, conditions.of_all, v, emit_start(b, e->reduction, e->accumulator_elem));
     return emit_cast(b, v, elem_of(e));
 }
 
@@ -170,6 +191,13 @@ static tcc_value *emit_contracted(tcc_builder *b, const tcc_ast_expr *e, const t
     return TCC_EMIT(b, arith_fma, type, .a = product->operands[0], .b = y, .c = z);
 }
 
+/* Whole numbers are divided rounding down. */
+static tcc_opcode code_of(const tcc_ast_expr *e)
+{
+    bool whole = e->function->code == TCC_OP_arith_div && e->type == TCC_AST_INT;
+    return whole ? TCC_OP_arith_floor_div : e->function->code;
+}
+
 static tcc_value *emit_apply(tcc_builder *b, const tcc_ast_expr *e)
 {
     tcc_ir *ir = b->func->ir;
@@ -179,40 +207,44 @@ static tcc_value *emit_apply(tcc_builder *b, const tcc_ast_expr *e)
     tcc_value *args[3];
     for (size_t i = 0; i < e->n_args; i++)
         args[i] = e->args[i]->value;
-    const tcc_type *type = joined_type(ir, elem_of(e), e->n_args, args);
+    const tcc_type *type = tcc_emit_joined_type(ir, elem_of(e), e->n_args, args);
     tcc_value *fused = emit_contracted(b, e, type);
     if (fused)
         return fused;
-    tcc_op *op = tcc_op_create(b, f->code, e->n_args, args, 1, &type);
+    tcc_op *op = tcc_op_create(b, code_of(e), e->n_args, args, 1, &type);
     if (f->pred)
         tcc_attr_set_str(ir, &op->attrs, "pred", f->pred);
     return &op->results[0];
 }
 
-static tcc_value *emit_expr(tcc_builder *b, const tcc_ast_expr *e)
+static tcc_value *emit_expr(tcc_builder *b, const tcc_ast_kernel *kernel, const tcc_ast_stmt *stmt,
+                            const tcc_ast_expr *e)
 {
     switch (e->kind) {
     case TCC_AST_NUMBER:
         if (e->type == TCC_AST_INT)
             return tcc_build_i32(b, (int64_t)e->number);
         return tcc_build_float(b, tcc_type_scalar(b->func->ir, elem_of(e)), e->number);
-    case TCC_AST_REDUCE: return emit_reduction(b, e);
+    case TCC_AST_REDUCE: return emit_reduction(b, kernel, stmt, e);
     case TCC_AST_APPLY: return emit_apply(b, e);
-    default: return emit_read(b, e);
+    default: return emit_read(b, kernel, e);
     }
 }
 
 /* ---- kernels --------------------------------------------------------------------------- */
 
 /* What a statement computes and, of an output that is read, its elements. */
-static void emit_value(tcc_builder *b, tcc_ast_stmt *stmt)
+static void emit_value(tcc_builder *b, const tcc_ast_kernel *kernel, tcc_ast_stmt *stmt)
 {
     const tcc_ast_stmt *definition = tcc_sema_definition(stmt);
     const tcc_ast_expr *root = stmt->exprs.data[stmt->exprs.len - 1];
+    tcc_emit_want(b->func->ir, kernel, stmt);
     for (size_t i = 0; i < stmt->exprs.len; i++) {
         tcc_ast_expr *e = stmt->exprs.data[i];
+        if (!e->wanted)
+            continue;
         b->loc = e->name.loc;
-        e->value = emit_expr(b, e);
+        e->value = emit_expr(b, kernel, stmt, e);
         if (e->rounded)
             e->value = emit_conversion(b, e->value, e->rounded_to);
     }
@@ -230,11 +262,11 @@ static void emit_value(tcc_builder *b, tcc_ast_stmt *stmt)
 }
 
 /* Copies with other indices first: they read tensors as these are before anything is written. */
-static void emit_stmt(tcc_builder *b, tcc_ast_stmt *stmt)
+static void emit_stmt(tcc_builder *b, const tcc_ast_kernel *kernel, tcc_ast_stmt *stmt)
 {
     for (tcc_ast_stmt *again = stmt; again; again = again->again)
         if (again->live)
-            emit_value(b, again);
+            emit_value(b, kernel, again);
     if (!stmt->output)
         return;
     b->loc = stmt->name.loc;
@@ -259,6 +291,40 @@ static void set_signature(tcc_func *f, const tcc_ast_kernel *kernel)
     tcc_attr_set_strs(f->ir, &f->attrs, "roles", kernel->params.len, roles);
 }
 
+/* The indices that a statement has other than as just a coordinate. */
+static uint64_t computed_indices(const tcc_ast_stmt *stmt)
+{
+    uint64_t bits = 0;
+    for (size_t i = 0; i < stmt->exprs.len; i++) {
+        const tcc_ast_expr *e = stmt->exprs.data[i];
+        bits |= e->kind == TCC_AST_NAME && e->index && (!e->coordinate || e->of_domain) ? e->index->bit : 0;
+    }
+    return bits;
+}
+
+/* The extents of indices that a live statement has other than as just a coordinate. */
+static void set_extents(tcc_func *f, const tcc_ast_kernel *kernel)
+{
+    TCC_VEC(tcc_attr) extents = {0};
+    uint64_t indices = 0;
+    for (size_t i = 0; i < kernel->stmts.len; i++)
+        for (const tcc_ast_stmt *stmt = kernel->stmts.data[i]; stmt; stmt = stmt->again)
+            indices |= stmt->live ? computed_indices(stmt) : 0;
+    for (size_t i = 0; i < kernel->n_indices; i++) {
+        const tcc_ast_index *index = &kernel->indices[i];
+        tcc_attr *pair = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, 2);
+        if (!(indices & index->bit))
+            continue;
+        pair[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = index->name};
+        pair[1] = index->extent->size ? (tcc_attr){.kind = TCC_ATTR_INT, .i = index->extent->size}
+                                      : (tcc_attr){.kind = TCC_ATTR_STR, .s = index->extent->name.text};
+        TCC_PUSH(f->ir->arena, &extents, (tcc_attr){.kind = TCC_ATTR_LIST, .list = {pair, 2}});
+    }
+    if (extents.len)
+        tcc_attr_set(f->ir, &f->attrs, "extents",
+                     (tcc_attr){.kind = TCC_ATTR_LIST, .list = {extents.data, extents.len}}, (tcc_loc){0, 0});
+}
+
 static void set_schedule(tcc_func *f, const tcc_ast_schedule *schedule)
 {
     for (size_t i = 0; schedule && i < schedule->settings.len; i++) {
@@ -279,7 +345,8 @@ void tcc_frontend_emit(tcc_ir *ir, tcc_ast_kernel *kernel)
     }
     tcc_builder b = tcc_builder_at_end(f->body);
     for (size_t i = 0; i < kernel->stmts.len; i++)
-        emit_stmt(&b, kernel->stmts.data[i]);
+        emit_stmt(&b, kernel, kernel->stmts.data[i]);
+    set_extents(f, kernel);
     b.loc = kernel->name.loc;
     TCC_EMIT_V(&b, func_return, NULL);
 }

@@ -24,7 +24,7 @@ tcc_ir *tcc_frontend(tcc_arena *arena, const char *source, size_t size, const ch
         return NULL;
     tcc_ir *ir = tcc_ir_create(arena);
     tcc_ast_file *file = tcc_parse(arena, source, size, ir->names, diag);
-    tcc_sema_file(arena, file, ir->names, target, defines, n_defines, diag);
+    tcc_sema_file(arena, file, ir, target, defines, n_defines, diag);
     if (diag->n_errors > n_errors)
         return NULL;
     tcc_attr_set_str(ir, &ir->attrs, "target", target);

@@ -217,12 +217,13 @@ static bool parse_params(tcc_parser *p, tcc_ast_role role)
 static bool parse_kernel_stmt(tcc_parser *p, void *user)
 {
     tcc_ast_kernel *kernel = user;
+    size_t n = kernel->stmts.len;
     p->stmt = TCC_NEW(p->arena, tcc_ast_stmt);
     bool parsed = tcc_parse_stmt(p);
     if (!parsed)
         p->stmt->exprs.len = 0;
-    if (p->stmt->name.text && kernel->n_exprs <= TCC_MAX_EXPRS)
-        TCC_PUSH(p->arena, &kernel->stmts, p->stmt);
+    if (kernel->n_exprs > TCC_MAX_EXPRS)
+        kernel->stmts.len = n;
     return parsed;
 }
 

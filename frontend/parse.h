@@ -31,7 +31,7 @@ tcc_ast_file *tcc_parse(tcc_arena *arena, const char *source, size_t size, tcc_i
 
 /* The element type of a name; reports unknown and unsupported ones. */
 tcc_scalar tcc_parse_elem(tcc_parser *p, const tcc_ast_name *name);
-/* name [indices] = expression ; into p->stmt */
+/* name [indices] = expression ; or index name : expression ; into p->stmt, which becomes the kernel's */
 bool tcc_parse_stmt(tcc_parser *p);
 
 void tcc_parse_advance(tcc_parser *p);

@@ -3,13 +3,14 @@
 
 #include <string.h>
 
-enum { COMPARISON = 1, ADDITIVE, MULTIPLICATIVE }; /* precedence of binary operators */
+enum { CONJUNCTION = 1, COMPARISON, ADDITIVE, MULTIPLICATIVE }; /* precedence of binary operators */
 
 static const struct {
     tcc_tile_token_kind token;
     int precedence;
     tcc_function function;
 } operators[] = {
+    {TCC_TOK_AND, CONJUNCTION, {"&&", 2, .code = TCC_OP_arith_and}},
     {TCC_TOK_LT, COMPARISON, {"<", 2, .code = TCC_OP_arith_cmp, .pred = "lt"}},
     {TCC_TOK_LE, COMPARISON, {"<=", 2, .code = TCC_OP_arith_cmp, .pred = "le"}},
     {TCC_TOK_GT, COMPARISON, {">", 2, .code = TCC_OP_arith_cmp, .pred = "gt"}},
@@ -20,6 +21,7 @@ static const struct {
     {TCC_TOK_MINUS, ADDITIVE, {"-", 2, .code = TCC_OP_arith_sub}},
     {TCC_TOK_STAR, MULTIPLICATIVE, {"*", 2, .code = TCC_OP_arith_mul}},
     {TCC_TOK_SLASH, MULTIPLICATIVE, {"/", 2, .code = TCC_OP_arith_div}},
+    {TCC_TOK_PERCENT, MULTIPLICATIVE, {"%", 2, .code = TCC_OP_arith_floor_rem}},
 };
 
 static const tcc_function negation = {"-", 1, .code = TCC_OP_arith_neg};
@@ -93,47 +95,45 @@ static tcc_ast_expr *parse_nested(tcc_parser *p, int precedence)
     return e;
 }
 
-/* One item between brackets. Sets *supported to false when it is more than a name. */
-static bool parse_index(tcc_parser *p, tcc_ast_indices *out, bool *supported)
+/* index {, index} close */
+static bool parse_indices(tcc_parser *p, tcc_ast_indices *out, tcc_tile_token_kind close)
 {
-    tcc_tile_token_kind kind = p->tok.kind;
-    if (kind == TCC_TOK_NAME) {
-        TCC_PUSH(p->arena, out, (tcc_ast_index_use){p->tok.text, p->tok.loc, NULL});
-        tcc_parse_advance(p);
-        kind = p->tok.kind;
-        if (kind == TCC_TOK_COMMA || kind == TCC_TOK_RBRACKET || kind == TCC_TOK_RPAREN)
-            return true;
-        if (kind == TCC_TOK_LBRACKET)
-            tcc_parse_unsupported(p, p->tok.loc, "an index read from a tensor");
-        else if (kind >= TCC_TOK_PLUS && kind <= TCC_TOK_SLASH)
-            tcc_parse_unsupported(p, p->tok.loc, "arithmetic on an index");
-        else {
-            tcc_parse_error(p, "',' or ']'");
+    do {
+        if (p->tok.kind != TCC_TOK_NAME) {
+            tcc_parse_error(p, "an index");
             return false;
         }
-    } else if (kind == TCC_TOK_NUMBER) {
-        tcc_parse_unsupported(p, p->tok.loc, "a constant as an index");
-    } else if (kind == TCC_TOK_MINUS || kind == TCC_TOK_LPAREN) {
-        tcc_parse_unsupported(p, p->tok.loc, "arithmetic on an index");
-    } else {
-        tcc_parse_error(p, "an index");
-        return false;
-    }
-    *supported = false;
-    tcc_parse_skip_item(p);
-    return true;
+        TCC_PUSH(p->arena, out, (tcc_ast_index_use){p->tok.text, p->tok.loc, NULL});
+        tcc_parse_advance(p);
+    } while (tcc_parse_accept(p, TCC_TOK_COMMA));
+    return tcc_parse_expect(p, close);
 }
 
-/* index {, index} close */
-static bool parse_indices(tcc_parser *p, tcc_ast_indices *out, tcc_tile_token_kind close,
-                          bool *supported)
+/* name [ coordinates ], of which the name and the bracket have been parsed. */
+static tcc_ast_expr *parse_read(tcc_parser *p, tcc_ast_name name)
 {
-    *supported = true;
-    do
-        if (!parse_index(p, out, supported))
-            return false;
-    while (tcc_parse_accept(p, TCC_TOK_COMMA));
-    return tcc_parse_expect(p, close);
+    tcc_ast_exprs args = {0};
+    tcc_ast_indices indices = {0};
+    do {
+        tcc_loc loc = p->tok.loc;
+        if (p->tok.kind == TCC_TOK_RBRACKET)
+            tcc_parse_error(p, "an index");
+        tcc_ast_expr *arg = p->tok.kind == TCC_TOK_RBRACKET ? NULL : parse_nested(p, ADDITIVE);
+        if (!arg)
+            return NULL;
+        arg->coordinate = arg->kind == TCC_AST_NAME;
+        p->kernel->n_exprs -= arg->coordinate;
+        TCC_PUSH(p->arena, &args, arg);
+        TCC_PUSH(p->arena, &indices, (tcc_ast_index_use){.loc = loc});
+    } while (tcc_parse_accept(p, TCC_TOK_COMMA));
+    if (!tcc_parse_accept(p, TCC_TOK_RBRACKET)) {
+        tcc_parse_error(p, "',' or ']'");
+        return NULL;
+    }
+    tcc_ast_expr *e = new_expr(p, TCC_AST_READ, name, args.len, args.data);
+    if (e)
+        e->indices = indices;
+    return e;
 }
 
 /* sum [: type] ( indices ) product */
@@ -141,7 +141,6 @@ static tcc_ast_expr *parse_sum(tcc_parser *p)
 {
     tcc_ast_name name = {"sum", p->tok.loc}, type = {NULL, p->tok.loc};
     tcc_scalar elem = TCC_f32;
-    bool supported;
     tcc_parse_advance(p);
     if (tcc_parse_accept(p, TCC_TOK_COLON)) {
         if (!tcc_parse_name(p, &type))
@@ -150,12 +149,12 @@ static tcc_ast_expr *parse_sum(tcc_parser *p)
     }
     tcc_ast_indices indices = {0};
     if (!tcc_parse_expect(p, TCC_TOK_LPAREN) ||
-        !parse_indices(p, &indices, TCC_TOK_RPAREN, &supported))
+        !parse_indices(p, &indices, TCC_TOK_RPAREN))
         return NULL;
     tcc_ast_expr *term = parse_nested(p, MULTIPLICATIVE);
     if (!term)
         return NULL;
-    tcc_ast_expr *e = new_expr(p, supported ? TCC_AST_REDUCE : TCC_AST_BROKEN, name, 1, &term);
+    tcc_ast_expr *e = new_expr(p, TCC_AST_REDUCE, name, 1, &term);
     if (e) {
         e->indices = indices;
         e->accumulator = type;
@@ -212,7 +211,7 @@ static tcc_ast_expr *parse_call(tcc_parser *p, tcc_ast_name name)
     tcc_parse_advance(p);
     if (p->tok.kind != TCC_TOK_RPAREN)
         do {
-            tcc_ast_expr *arg = parse_nested(p, COMPARISON);
+            tcc_ast_expr *arg = parse_nested(p, CONJUNCTION);
             if (!arg)
                 return NULL;
             TCC_PUSH(p->arena, &args, arg);
@@ -237,7 +236,7 @@ static tcc_ast_expr *parse_operand(tcc_parser *p)
     }
     case TCC_TOK_LPAREN: {
         tcc_parse_advance(p);
-        tcc_ast_expr *e = parse_nested(p, COMPARISON);
+        tcc_ast_expr *e = parse_nested(p, CONJUNCTION);
         return e && tcc_parse_expect(p, TCC_TOK_RPAREN) ? e : NULL;
     }
     case TCC_TOK_NUMBER: {
@@ -255,14 +254,7 @@ static tcc_ast_expr *parse_operand(tcc_parser *p)
         return parse_call(p, name);
     if (!tcc_parse_accept(p, TCC_TOK_LBRACKET))
         return new_expr(p, TCC_AST_NAME, name, 0, NULL);
-    bool supported;
-    tcc_ast_indices indices = {0};
-    if (!parse_indices(p, &indices, TCC_TOK_RBRACKET, &supported))
-        return NULL;
-    tcc_ast_expr *e = new_expr(p, supported ? TCC_AST_READ : TCC_AST_BROKEN, name, 0, NULL);
-    if (e)
-        e->indices = indices;
-    return e;
+    return parse_read(p, name);
 }
 
 /* An expression of operators that bind at least as tightly as `precedence`. */
@@ -293,24 +285,33 @@ static tcc_ast_expr *parse_binary(tcc_parser *p, int precedence)
 
 /* ---- statements ------------------------------------------------------------------------ */
 
+/* index name : expression ; of which the first word has been parsed. */
+static bool parse_domain(tcc_parser *p)
+{
+    tcc_ast_stmt *domain = p->stmt;
+    bool parsed = tcc_parse_name(p, &domain->name) && tcc_parse_expect(p, TCC_TOK_COLON) &&
+                  parse_binary(p, CONJUNCTION) && tcc_parse_expect(p, TCC_TOK_SEMICOLON);
+    if (parsed && p->kernel->n_exprs <= TCC_MAX_EXPRS)
+        TCC_PUSH(p->arena, &p->kernel->domains, domain);
+    return parsed;
+}
+
 bool tcc_parse_stmt(tcc_parser *p)
 {
     tcc_ast_stmt *stmt = p->stmt;
-    bool supported = true;
     p->depth = 0;
     if (p->tok.kind != TCC_TOK_NAME) {
         tcc_parse_error(p, "a statement or '}'");
         return false;
     }
-    stmt->name = (tcc_ast_name){p->tok.text, p->tok.loc};
+    tcc_ast_name name = {p->tok.text, p->tok.loc};
     tcc_parse_advance(p);
-    if (tcc_parse_accept(p, TCC_TOK_LBRACKET) &&
-        !parse_indices(p, &stmt->indices, TCC_TOK_RBRACKET, &supported))
+    if (p->tok.kind == TCC_TOK_NAME && !strcmp(name.text, "index"))
+        return parse_domain(p);
+    stmt->name = name;
+    TCC_PUSH(p->arena, &p->kernel->stmts, stmt);
+    if (tcc_parse_accept(p, TCC_TOK_LBRACKET) && !parse_indices(p, &stmt->indices, TCC_TOK_RBRACKET))
         return false;
-    if (!tcc_parse_expect(p, TCC_TOK_ASSIGN) || !parse_binary(p, COMPARISON) ||
-        !tcc_parse_expect(p, TCC_TOK_SEMICOLON))
-        return false;
-    if (!supported)
-        stmt->exprs.len = 0;
-    return true;
+    return tcc_parse_expect(p, TCC_TOK_ASSIGN) && parse_binary(p, CONJUNCTION) &&
+           tcc_parse_expect(p, TCC_TOK_SEMICOLON);
 }

@@ -65,7 +65,7 @@ static bool add_index(renaming *r, const tcc_ast_index_use *use)
     const char *name = use->text;
     for (int i = 2; is_taken(kernel, name); i++)
         name = tcc_arena_printf(r->s->arena, "%s%d", use->text, i);
-    name = tcc_intern_get(r->s->interned, name, strlen(name));
+    name = tcc_intern_get(r->s->ir->names, name, strlen(name));
     if (!tcc_sema_has_room_for_index(r->s, use->loc))
         return false;
     tcc_ast_index *index = &kernel->indices[kernel->n_indices];
@@ -98,8 +98,9 @@ static void rename_indices(renaming *r, tcc_ast_indices *indices)
 {
     tcc_ast_indices renamed = {0};
     for (size_t i = 0; i < indices->len; i++) {
-        const tcc_ast_index_use *to = place_of(r, indices->data[i].index);
-        TCC_PUSH(r->s->arena, &renamed, to->index ? *to : indices->data[i]);
+        const tcc_ast_index *index = indices->data[i].index; /* NULL: a coordinate that is more than one */
+        const tcc_ast_index_use *to = index ? place_of(r, index) : NULL;
+        TCC_PUSH(r->s->arena, &renamed, to && to->index ? *to : indices->data[i]);
     }
     *indices = renamed;
 }
@@ -118,9 +119,9 @@ static uint64_t rename_set(const renaming *r, uint64_t set)
 
 /* In postorder the last operand directly precedes its user, and each other one precedes the first expression
  * inside the next. */
-static void find_args(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_exprs *exprs)
+void tcc_sema_find_args(tcc_arena *arena, tcc_ast_expr *e, const tcc_ast_exprs *exprs)
 {
-    tcc_ast_expr **args = TCC_NEW_ARRAY(s->arena, tcc_ast_expr *, e->n_args);
+    tcc_ast_expr **args = TCC_NEW_ARRAY(arena, tcc_ast_expr *, e->n_args);
     size_t end = exprs->len;
     for (size_t a = e->n_args; a--; end = args[a]->first)
         args[a] = exprs->data[end - 1];
@@ -138,9 +139,12 @@ static void write_again(tcc_sema *s, tcc_ast_stmt *again)
     for (size_t i = 0; i < stmt->exprs.len; i++) {
         tcc_ast_expr *e = TCC_NEW(s->arena, tcc_ast_expr);
         *e = *stmt->exprs.data[i];
-        find_args(s, e, &again->exprs);
+        tcc_sema_find_args(s->arena, e, &again->exprs);
         rename_indices(&r, &e->indices);
+        if (e->index && place_of(&r, e->index)->index)
+            e->index = place_of(&r, e->index)->index;
         e->free = rename_set(&r, e->free);
+        tcc_sema_find_at(s, e);
         if (e->stmt)
             e->stmt = tcc_sema_renamed(s, e->stmt, e->name, &e->indices);
         TCC_PUSH(s->arena, &again->exprs, e);

@@ -159,6 +159,7 @@ static void check_kernel(tcc_sema *s, tcc_ast_kernel *kernel)
     unsigned n_errors = s->diag->n_errors;
     s->kernel = kernel;
     s->scope = (tcc_names){0};
+    s->indices = (tcc_names){0};
     bool has_output = false;
     for (size_t i = 0; i < kernel->params.len; i++) {
         declare_param(s, kernel->params.data[i]);
@@ -228,12 +229,12 @@ static void check_defines(tcc_sema *s, bool parsed)
     }
 }
 
-void tcc_sema_file(tcc_arena *arena, tcc_ast_file *file, tcc_intern *names, const char *target,
+void tcc_sema_file(tcc_arena *arena, tcc_ast_file *file, tcc_ir *ir, const char *target,
                    const tcc_frontend_define *defines, size_t n_defines, tcc_diag *diag)
 {
-    tcc_sema s = {.arena = arena, .diag = diag, .file = file, .target = target, .interned = names};
+    tcc_sema s = {.arena = arena, .diag = diag, .file = file, .target = target, .ir = ir};
     bool parsed = !diag->n_errors;
-    declare_defines(&s, names, defines, n_defines);
+    declare_defines(&s, ir->names, defines, n_defines);
     declare_consts(&s);
     declare_kernels(&s);
     for (size_t i = 0; i < file->kernels.len && diag->n_errors < TCC_MAX_ERRORS; i++)

@@ -1,6 +1,6 @@
 /* sema: does a syntax tree mean anything? sema.c has the file and signatures, sema_body.c statements, rename.c those
- * that are read with other indices, sema_expr.c expressions and indices, sema_type.c what is an integer and what a
- * float, sema_schedule.c schedules. Every error is reported where it is made, once: what depends on something wrong
+ * that are read with other indices, sema_domain.c domains of indices, sema_expr.c expressions and indices, sema_type.c
+ * what is an integer and what a float, sema_schedule.c schedules. Every error is reported where it is made, once: what depends on something wrong
  * keeps silent.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
@@ -33,16 +33,17 @@ typedef struct tcc_sema {
     tcc_diag *diag;
     tcc_ast_file *file;
     const char *target;
-    tcc_intern *interned;
+    tcc_ir *ir; /* of names and index expressions */
     tcc_names consts;  /* tcc_decl */
     tcc_names kernels; /* tcc_ast_kernel */
     tcc_names defines; /* const tcc_frontend_define, by names as interned */
     tcc_ast_kernel *kernel;
     tcc_names scope; /* tcc_decl, of the kernel */
+    tcc_names indices; /* names that are indices in its expressions: of results, of reductions, with a domain */
 } tcc_sema;
 
 /* Checks a file and fills in the tree; errors go to diag. */
-void tcc_sema_file(tcc_arena *arena, tcc_ast_file *file, tcc_intern *names, const char *target,
+void tcc_sema_file(tcc_arena *arena, tcc_ast_file *file, tcc_ir *ir, const char *target,
                    const tcc_frontend_define *defines, size_t n_defines, tcc_diag *diag);
 
 /* Checks the statements of s->kernel, whose signature is in s->scope. */
@@ -70,14 +71,22 @@ const tcc_ast_stmt *tcc_sema_definition(const tcc_ast_stmt *stmt);
 const tcc_ast_expr *tcc_sema_meaning(const tcc_ast_expr *e, const tcc_ast_param **stored);
 /* Decides what a reduction is accumulated in and, if it is a sum of products that both have what is summed, what
  * operands that are computed are rounded to. */
-bool tcc_sema_reduction_type(tcc_sema *s, tcc_ast_expr *e, bool is_contraction);
+bool tcc_sema_reduction_type(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e, bool is_contraction);
 /* Checks the element of a parameter or output. */
 void tcc_sema_param_type(tcc_sema *s, const tcc_ast_param *param);
 /* Checks that a statement's value can be stored in its output. */
 bool tcc_sema_result_type(tcc_sema *s, const tcc_ast_stmt *stmt);
 
+/* Finds or adds the index that a name is, NULL, reported, where it is none or there are too many. */
+tcc_ast_index *tcc_sema_index(tcc_sema *s, const char *name, tcc_loc loc);
+/* Finds what an expression is as an index expression, of what those inside it are. */
+void tcc_sema_find_at(tcc_sema *s, tcc_ast_expr *e);
+/* Checks domains, and gives reductions those of their indices. */
+void tcc_sema_domains(tcc_sema *s);
+/* Gives indices the extents that only their bounds give; every one must have one. */
+void tcc_sema_extents(tcc_sema *s);
 /* Finds or adds the indices of a list, which must be distinct, and returns the set of their bits.
- * `list` names it in messages: "on the left-hand side"; NULL: a subscript. */
+ * `list` names it in messages: "on the left-hand side". */
 bool tcc_sema_indices(tcc_sema *s, tcc_ast_indices *uses, const char *list, uint64_t *out);
 /* Whether the kernel may have one more index; whether it may have this many expressions. */
 bool tcc_sema_has_room_for_index(tcc_sema *s, tcc_loc loc);
@@ -86,6 +95,8 @@ bool tcc_sema_has_room_for_exprs(tcc_sema *s, tcc_loc loc);
  * when all statements have been checked. */
 tcc_ast_stmt *tcc_sema_renamed(tcc_sema *s, tcc_ast_stmt *stmt, tcc_ast_name at, const tcc_ast_indices *indices);
 void tcc_sema_write_again(tcc_sema *s);
+/* Finds the operands of a copy of an expression, which follows copies of what is inside it. */
+void tcc_sema_find_args(tcc_arena *arena, tcc_ast_expr *e, const tcc_ast_exprs *exprs);
 /* Makes each index of an access to `param` range over its dimension, as it does wherever else it
  * is used. After a conflict nothing is concluded from the access. */
 bool tcc_sema_bind(tcc_sema *s, const tcc_ast_param *param, tcc_loc access,

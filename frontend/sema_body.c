@@ -47,10 +47,9 @@ static bool is_summed(const tcc_ast_stmt *stmt, size_t i, const char *index)
 static tcc_loc find_use(const tcc_ast_stmt *stmt, const char *index)
 {
     for (size_t i = 0; i < stmt->exprs.len; i++) {
-        const tcc_ast_indices *indices = &stmt->exprs.data[i]->indices;
-        for (size_t j = 0; j < indices->len; j++)
-            if (indices->data[j].text == index && !is_summed(stmt, i, index))
-                return indices->data[j].loc;
+        const tcc_ast_expr *e = stmt->exprs.data[i];
+        if (e->kind == TCC_AST_NAME && e->index && e->index->name == index && !is_summed(stmt, i, index))
+            return e->name.loc;
     }
     return stmt->name.loc;
 }
@@ -149,9 +148,13 @@ static void check_results(tcc_sema *s)
 void tcc_sema_body(tcc_sema *s)
 {
     unsigned n_errors = s->diag->n_errors;
+    tcc_sema_domains(s);
     for (size_t i = 0; i < s->kernel->stmts.len && s->diag->n_errors < TCC_MAX_ERRORS; i++)
         check_stmt(s, s->kernel->stmts.data[i]);
     if (!s->kernel->valid || s->diag->n_errors > n_errors)
+        return;
+    tcc_sema_extents(s);
+    if (s->diag->n_errors > n_errors)
         return;
     tcc_sema_write_again(s);
     find_live(s->kernel);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <math.h>
 #include <string.h>
 
 #include "frontend/sema.h"
@@ -34,34 +35,30 @@ bool tcc_sema_has_room_for_exprs(tcc_sema *s, tcc_loc loc)
     return false;
 }
 
-/* The index of a name, added when it is new; NULL when there are too many. */
-static tcc_ast_index *add_index(tcc_sema *s, const tcc_ast_index_use *use)
+/* Tensors, scalars and constants are not indices; the names of dimensions may be. */
+static bool can_be_index(tcc_sema *s, const char *name, tcc_loc loc)
 {
-    tcc_ast_kernel *kernel = s->kernel;
-    tcc_ast_index *index = find_index(kernel, use->text);
-    if (index)
-        return index;
-    if (!tcc_sema_has_room_for_index(s, use->loc))
-        return NULL;
-    index = &kernel->indices[kernel->n_indices];
-    *index = (tcc_ast_index){.name = use->text, .bit = UINT64_C(1) << kernel->n_indices++};
-    return index;
+    const tcc_decl *d = tcc_sema_lookup(s, name);
+    if (!d || d->kind == TCC_DECL_DIM || d->kind == TCC_DECL_UNDEFINED)
+        return true;
+    tcc_error(s->diag, TCC_ERR_TYPE, loc, "'%s' is not an index", name);
+    tcc_note(s->diag, d->loc, "'%s' is defined here", name);
+    return false;
 }
 
-/* Tensors, scalars and constants are not indices; the names of dimensions may be. */
-static bool can_be_index(tcc_sema *s, const tcc_ast_index_use *use)
+tcc_ast_index *tcc_sema_index(tcc_sema *s, const char *name, tcc_loc loc)
 {
-    const tcc_decl *d = tcc_sema_lookup(s, use->text);
-    if (d && d->kind == TCC_DECL_CONST) {
-        tcc_sema_unsupported(s, use->loc, "a constant as an index");
-        return false;
-    }
-    if (d && (d->kind == TCC_DECL_PARAM || d->kind == TCC_DECL_STMT)) {
-        tcc_error(s->diag, TCC_ERR_TYPE, use->loc, "'%s' is not an index", use->text);
-        tcc_note(s->diag, d->loc, "'%s' is defined here", use->text);
-        return false;
-    }
-    return true;
+    tcc_ast_kernel *kernel = s->kernel;
+    if (!can_be_index(s, name, loc))
+        return NULL;
+    tcc_ast_index *index = find_index(kernel, name);
+    if (index)
+        return index;
+    if (!tcc_sema_has_room_for_index(s, loc))
+        return NULL;
+    index = &kernel->indices[kernel->n_indices];
+    *index = (tcc_ast_index){.name = name, .loc = loc, .bit = UINT64_C(1) << kernel->n_indices++};
+    return index;
 }
 
 bool tcc_sema_indices(tcc_sema *s, tcc_ast_indices *uses, const char *list, uint64_t *out)
@@ -69,14 +66,11 @@ bool tcc_sema_indices(tcc_sema *s, tcc_ast_indices *uses, const char *list, uint
     *out = 0;
     for (size_t i = 0; i < uses->len; i++) {
         tcc_ast_index_use *use = &uses->data[i];
-        use->index = can_be_index(s, use) ? add_index(s, use) : NULL;
+        use->index = tcc_sema_index(s, use->text, use->loc);
         if (!use->index)
             return false;
         if (*out & use->index->bit) {
-            tcc_error(s->diag, list ? TCC_ERR_TYPE : TCC_ERR_UNSUPPORTED, use->loc,
-                      list ? "index '%s' occurs twice %s"
-                           : "not supported yet: index '%s' twice in one subscript",
-                      use->text, list);
+            tcc_error(s->diag, TCC_ERR_TYPE, use->loc, "index '%s' occurs twice %s", use->text, list);
             return false;
         }
         *out |= use->index->bit;
@@ -101,18 +95,20 @@ bool tcc_sema_bind(tcc_sema *s, const tcc_ast_param *param, tcc_loc access,
     }
     for (size_t i = 0; i < uses->len; i++) {
         const tcc_ast_index *index = uses->data[i].index;
-        const tcc_ast_dim *dim = &param->dims.data[i];
-        if (!index->extent || dims_agree(index->extent, dim))
+        const tcc_ast_dim *dim = &param->dims.data[i], *extent = index ? index->extent : dim;
+        const tcc_ast_param *from = index && index->extent ? index->from : param;
+        for (size_t k = 0; k < i && !extent; k++) /* where an index has two of its dimensions */
+            extent = uses->data[k].index == index ? &param->dims.data[k] : NULL;
+        if (!extent || dims_agree(extent, dim))
             continue;
         tcc_error(s->diag, TCC_ERR_TYPE, uses->data[i].loc,
                   "index '%s' ranges over %s in '%s' and over %s in '%s'", index->name,
-                  tcc_sema_dim_text(s, index->extent), index->from->name.text,
-                  tcc_sema_dim_text(s, dim), param->name.text);
+                  tcc_sema_dim_text(s, extent), from->name.text, tcc_sema_dim_text(s, dim), param->name.text);
         tcc_sema_note_param(s, param);
         return false;
     }
     for (size_t i = 0; i < uses->len; i++)
-        if (!uses->data[i].index->extent) {
+        if (uses->data[i].index && !uses->data[i].index->extent) {
             uses->data[i].index->extent = &param->dims.data[i];
             uses->data[i].index->from = param;
         }
@@ -138,7 +134,26 @@ static void report_undefined(tcc_sema *s, tcc_ast_name name)
     tcc_sema_declare(s, &s->scope, TCC_DECL_UNDEFINED, name);
 }
 
-static bool check_read_of_param(tcc_sema *s, tcc_ast_expr *e, tcc_ast_param *param)
+/* The coordinates of a read: whole numbers, which may be indices. */
+static bool check_coordinates(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt)
+{
+    bool valid = true;
+    for (size_t i = 0; i < e->n_args; i++) {
+        tcc_ast_expr *arg = e->args[i];
+        tcc_ast_index_use *use = &e->indices.data[i];
+        e->free |= arg->free;
+        use->index = arg->kind == TCC_AST_NAME && !e->of_domain ? arg->index : NULL;
+        use->text = use->index ? use->index->name : NULL;
+        bool is_whole = arg->type && tcc_sema_resolve(s, stmt, arg, TCC_AST_INT);
+        if (arg->type > TCC_AST_WHOLE && !is_whole)
+            tcc_error(s->diag, TCC_ERR_TYPE, arg->name.loc,
+                      "a coordinate is a whole number: convert it, as in 'i32(…)'");
+        valid &= is_whole;
+    }
+    return valid;
+}
+
+static bool check_read_of_param(tcc_sema *s, tcc_ast_expr *e, tcc_ast_param *param, const tcc_ast_stmt *stmt)
 {
     const char *name = param->name.text;
     e->param = param;
@@ -148,7 +163,7 @@ static bool check_read_of_param(tcc_sema *s, tcc_ast_expr *e, tcc_ast_param *par
         return false;
     }
     param->is_read = true;
-    if (param->role == TCC_ROLE_SCALAR && e->indices.len) {
+    if (param->role == TCC_ROLE_SCALAR && e->n_args) {
         tcc_error(s->diag, TCC_ERR_TYPE, e->name.loc, "'%s' is a scalar and takes no indices",
                   name);
         return false;
@@ -159,18 +174,27 @@ static bool check_read_of_param(tcc_sema *s, tcc_ast_expr *e, tcc_ast_param *par
         tcc_sema_note_param(s, param);
         return false;
     }
-    return tcc_sema_indices(s, &e->indices, NULL, &e->free) &&
-           tcc_sema_bind(s, param, e->name.loc, &e->indices);
+    return check_coordinates(s, e, stmt) && tcc_sema_bind(s, param, e->name.loc, &e->indices);
+}
+
+static void share_extent(tcc_ast_index *index, const tcc_ast_index *other)
+{
+    if (!index->extent) {
+        index->extent = other->extent;
+        index->from = other->from;
+    }
 }
 
 /* An index takes the place of one of a definition: both range over one dimension. */
-static bool bind_to_index(tcc_sema *s, const tcc_ast_index_use *use, const tcc_ast_index *index, const tcc_ast_stmt *stmt)
+static bool bind_to_index(tcc_sema *s, const tcc_ast_index_use *use, tcc_ast_index *index, const tcc_ast_stmt *stmt)
 {
-    if (!use->index->extent) {
-        use->index->extent = index->extent;
-        use->index->from = index->from;
+    if (!use->index) {
+        tcc_sema_unsupported(s, use->loc, "an intermediate at a coordinate that is more than an index");
+        return false;
     }
-    if (dims_agree(use->index->extent, index->extent))
+    share_extent(use->index, index);
+    share_extent(index, use->index);
+    if (!index->extent || dims_agree(use->index->extent, index->extent))
         return true;
     tcc_error(s->diag, TCC_ERR_TYPE, use->loc, "index '%s' ranges over %s in '%s' and over %s in '%s'", use->text,
               tcc_sema_dim_text(s, use->index->extent), use->index->from->name.text,
@@ -179,7 +203,7 @@ static bool bind_to_index(tcc_sema *s, const tcc_ast_index_use *use, const tcc_a
     return false;
 }
 
-static bool check_read_of_stmt(tcc_sema *s, tcc_ast_expr *e, tcc_ast_stmt *stmt)
+static bool check_read_of_stmt(tcc_sema *s, tcc_ast_expr *e, tcc_ast_stmt *stmt, const tcc_ast_stmt *in)
 {
     e->stmt = stmt;
     stmt->used = true;
@@ -192,7 +216,7 @@ static bool check_read_of_stmt(tcc_sema *s, tcc_ast_expr *e, tcc_ast_stmt *stmt)
         tcc_note(s->diag, stmt->name.loc, "'%s' is defined here", e->name.text);
         return false;
     }
-    if (!tcc_sema_indices(s, &e->indices, NULL, &e->free))
+    if (!check_coordinates(s, e, in))
         return false;
     for (size_t i = 0; i < stmt->indices.len; i++)
         if (!bind_to_index(s, &e->indices.data[i], stmt->indices.data[i].index, stmt))
@@ -202,32 +226,65 @@ static bool check_read_of_stmt(tcc_sema *s, tcc_ast_expr *e, tcc_ast_stmt *stmt)
     return true;
 }
 
-/* A name, with or without indices. */
-static bool check_name(tcc_sema *s, tcc_ast_expr *e)
+/* An index as a number, or between brackets. */
+static bool check_index(tcc_sema *s, tcc_ast_expr *e)
+{
+    e->index = tcc_sema_index(s, e->name.text, e->name.loc);
+    e->free = e->index ? e->index->bit : 0;
+    e->type = TCC_AST_WHOLE;
+    return e->index;
+}
+
+/* Whether a name is an index: one that is an index for sure, so that misspelled names are found, also, alone between
+ * brackets, if a dimension has the name, too; there whatever nothing else is. */
+static bool is_index(const tcc_sema *s, const tcc_ast_expr *e, const tcc_decl *d)
+{
+    bool for_sure = tcc_names_get(&s->indices, e->name.text);
+    bool may_be = !d || (d->kind == TCC_DECL_DIM && e->coordinate);
+    return e->kind == TCC_AST_NAME && may_be && (for_sure || (!d && e->coordinate));
+}
+
+/* Whether a name alone between brackets may be what it is declared as: a whole number. */
+static bool may_be_coordinate(const tcc_decl *d)
+{
+    const tcc_ast_stmt *stmt = d->stmt;
+    switch (d->kind) {
+    case TCC_DECL_PARAM: return d->param->role == TCC_ROLE_SCALAR && tcc_sema_type_of(d->param->elem) == TCC_AST_INT;
+    case TCC_DECL_STMT: return !stmt->valid || stmt->exprs.data[stmt->exprs.len - 1]->type == TCC_AST_INT;
+    default: return true;
+    }
+}
+
+/* A name, with or without brackets. */
+static bool check_name(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt)
 {
     const tcc_decl *d = tcc_sema_lookup(s, e->name.text);
-    if (!d && e->kind == TCC_AST_NAME && find_index(s->kernel, e->name.text)) {
-        tcc_sema_unsupported(s, e->name.loc, "an index as a number");
-        return false;
-    }
+    if (is_index(s, e, d))
+        return check_index(s, e);
     if (!d) {
         report_undefined(s, e->name);
         return false;
     }
+    if (e->coordinate && !may_be_coordinate(d))
+        return can_be_index(s, e->name.text, e->name.loc);
     switch (d->kind) {
     case TCC_DECL_PARAM:
-        return d->param->written ? check_read_of_stmt(s, e, d->param->written) : check_read_of_param(s, e, d->param);
-    case TCC_DECL_STMT: return check_read_of_stmt(s, e, d->stmt);
+        return d->param->written ? check_read_of_stmt(s, e, d->param->written, stmt)
+                                 : check_read_of_param(s, e, d->param, stmt);
+    case TCC_DECL_STMT: return check_read_of_stmt(s, e, d->stmt, stmt);
     case TCC_DECL_UNDEFINED: return false;
     case TCC_DECL_DIM:
-        tcc_sema_unsupported(s, e->name.loc, "a dimension as a number");
-        return false;
     case TCC_DECL_CONST: break;
     }
-    if (e->indices.len) {
+    if (e->n_args) {
         tcc_error(s->diag, TCC_ERR_TYPE, e->name.loc, "'%s' is a number and takes no indices",
                   e->name.text);
         return false;
+    }
+    if (d->kind == TCC_DECL_DIM) {
+        e->dim = tcc_names_get(&s->kernel->dims, e->name.text);
+        e->type = TCC_AST_WHOLE;
+        return e->dim && !e->dim->invalid;
     }
     e->kind = TCC_AST_NUMBER;
     e->type = TCC_AST_LITERAL;
@@ -266,13 +323,22 @@ static bool is_contraction(const tcc_ast_expr *sum, uint64_t over)
            (term->args[1]->free & over) == over;
 }
 
-/* Each index is one of the term's. An index of the same name around the reduction is another one. */
+/* What a reduction's terms and domains vary with. */
+static uint64_t varies_with(const tcc_ast_expr *e)
+{
+    uint64_t free = 0;
+    for (size_t i = 0; i < e->n_args; i++)
+        free |= e->args[i]->free;
+    return free;
+}
+
+/* Each index is one of the term's or of its domain. An index of the same name around the reduction is another one. */
 static bool check_over(tcc_sema *s, const tcc_ast_expr *e)
 {
     bool sums = e->reduction == TCC_REDUCTION_SUM;
     for (size_t i = 0; i < e->indices.len; i++) {
         const tcc_ast_index_use *use = &e->indices.data[i];
-        if (e->args[0]->free & use->index->bit)
+        if (varies_with(e) & use->index->bit)
             continue;
         tcc_error(s->diag, TCC_ERR_TYPE, use->loc, "index '%s' is %s and does not occur in the %s", use->text,
                   sums ? "summed" : "reduced", sums ? "sum" : "term");
@@ -281,16 +347,19 @@ static bool check_over(tcc_sema *s, const tcc_ast_expr *e)
     return true;
 }
 
-static bool check_reduction(tcc_sema *s, tcc_ast_expr *e)
+static bool check_reduction(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt)
 {
     uint64_t over;
-    if (e->args[0]->type == TCC_AST_ERROR ||
-        !tcc_sema_indices(s, &e->indices, e->reduction == TCC_REDUCTION_SUM ? "in a sum" : "in a reduction", &over) ||
+    for (size_t i = 0; i < e->n_args; i++)
+        if (e->args[i]->type == TCC_AST_ERROR)
+            return false;
+    if (!tcc_sema_indices(s, &e->indices, e->reduction == TCC_REDUCTION_SUM ? "in a sum" : "in a reduction", &over) ||
         !check_over(s, e))
         return false;
-    e->free = e->args[0]->free & ~over;
-    e->type = e->args[0]->type;
-    if (!tcc_sema_reduction_type(s, e, is_contraction(e, over)))
+    e->free = varies_with(e) & ~over;
+    for (size_t i = 0; i < e->indices.len; i++)
+        e->indices.data[i].index->reduced = true;
+    if (!tcc_sema_reduction_type(s, stmt, e, is_contraction(e, over)))
         return false;
     if (!tcc_reduction_is_place(e->reduction))
         return true;
@@ -341,17 +410,52 @@ static bool check_apply(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt)
     bool valid = true;
     for (size_t i = 0; i < e->n_args; i++) {
         const tcc_ast_expr *arg = e->args[i];
-        bool condition = f->code == TCC_OP_arith_select && i == 0;
+        bool joins = f->code == TCC_OP_arith_and, condition = joins || (f->code == TCC_OP_arith_select && i == 0);
         valid = valid && arg->type != TCC_AST_ERROR;
         e->free |= arg->free;
         if (arg->type && (arg->type == TCC_AST_BOOL) != condition) {
             tcc_error(s->diag, TCC_ERR_TYPE, arg->name.loc,
-                      condition ? "the condition of 'where' must be a comparison"
+                      joins       ? "'&&' joins comparisons"
+                      : condition ? "the condition of 'where' must be a comparison"
                                 : "a comparison can only be the condition of 'where'");
             valid = false;
         }
     }
     return valid && tcc_sema_apply_type(s, stmt, e);
+}
+
+/* ---- whole numbers ------------------------------------------------------------------------ */
+
+static const tcc_index_expr *at_of_apply(tcc_sema *s, const tcc_ast_expr *e)
+{
+    const tcc_index_expr *x = e->n_args ? e->args[0]->at : NULL, *y = e->n_args > 1 ? e->args[1]->at : NULL;
+    switch (e->function ? e->function->code : TCC_OP_COUNT) {
+    case TCC_OP_arith_add: return tcc_index_add(s->ir, x, y);
+    case TCC_OP_arith_sub: return tcc_index_sub(s->ir, x, y);
+    case TCC_OP_arith_mul: return tcc_index_mul(s->ir, x, y);
+    case TCC_OP_arith_neg: return tcc_index_mul(s->ir, tcc_index_number(s->ir, -1), x);
+    case TCC_OP_arith_div: return tcc_index_div(s->ir, x, y);
+    case TCC_OP_arith_floor_rem: return tcc_index_mod(s->ir, x, y);
+    default: return NULL;
+    }
+}
+
+static bool is_i32(double number)
+{
+    return number == trunc(number) && fabs(number) <= INT32_MAX;
+}
+
+void tcc_sema_find_at(tcc_sema *s, tcc_ast_expr *e)
+{
+    e->at = NULL;
+    if (e->kind == TCC_AST_APPLY)
+        e->at = at_of_apply(s, e);
+    else if (e->kind == TCC_AST_NUMBER && is_i32(e->number))
+        e->at = tcc_index_number(s->ir, (int64_t)e->number);
+    else if (e->kind == TCC_AST_NAME && e->index)
+        e->at = tcc_index_name(s->ir, e->index->name);
+    else if (e->kind == TCC_AST_NAME && e->dim)
+        e->at = e->dim->size ? tcc_index_number(s->ir, e->dim->size) : tcc_index_dim(s->ir, e->dim->name.text);
 }
 
 void tcc_sema_expr(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt)
@@ -363,11 +467,13 @@ void tcc_sema_expr(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt)
         valid = true;
         break;
     case TCC_AST_NAME:
-    case TCC_AST_READ: valid = check_name(s, e); break;
-    case TCC_AST_REDUCE: valid = check_reduction(s, e); break;
+    case TCC_AST_READ: valid = check_name(s, e, stmt); break;
+    case TCC_AST_REDUCE: valid = check_reduction(s, e, stmt); break;
     case TCC_AST_APPLY: valid = check_apply(s, e, stmt); break;
     case TCC_AST_BROKEN: break;
     }
     if (!valid)
         e->type = TCC_AST_ERROR;
+    else
+        tcc_sema_find_at(s, e);
 }

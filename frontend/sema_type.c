@@ -16,7 +16,10 @@ tcc_ast_type tcc_sema_type_of(tcc_scalar elem)
 
 tcc_scalar tcc_sema_elem_of(tcc_ast_type type)
 {
-    return type == TCC_AST_INT ? TCC_i32 : type == TCC_AST_BOOL ? TCC_i1 : type == TCC_AST_DOUBLE ? TCC_f64 : TCC_f32;
+    return type == TCC_AST_INT || type == TCC_AST_WHOLE ? TCC_i32
+           : type == TCC_AST_BOOL                       ? TCC_i1
+           : type == TCC_AST_DOUBLE                     ? TCC_f64
+                                                        : TCC_f32;
 }
 
 /* How messages call what an expression is: its declared element, or what it is computed in. */
@@ -26,6 +29,12 @@ static const char *type_name(const tcc_ast_expr *e)
 }
 
 /* ---- numbers without a type -------------------------------------------------------------- */
+
+/* Whether an expression takes the type of what it is beside. */
+static bool is_open(const tcc_ast_expr *e)
+{
+    return e->type == TCC_AST_LITERAL || e->type == TCC_AST_WHOLE;
+}
 
 /* The first number in an expression that no i32 is, NULL when there is none. */
 static const tcc_ast_expr *find_no_i32(const tcc_ast_stmt *stmt, const tcc_ast_expr *e)
@@ -55,7 +64,7 @@ static bool resolve(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e, tcc_
     bool valid = true;
     for (size_t i = e->first;; i++) {
         tcc_ast_expr *part = stmt->exprs.data[i];
-        if (part->type == TCC_AST_LITERAL) {
+        if (is_open(part)) {
             part->type = type;
             if (part->kind == TCC_AST_NUMBER && type != TCC_AST_INT)
                 valid &= check_number(s, part->name.loc, part->number, tcc_sema_elem_of(type));
@@ -67,7 +76,7 @@ static bool resolve(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e, tcc_
 
 bool tcc_sema_resolve(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e, tcc_ast_type type)
 {
-    if (e->type != TCC_AST_LITERAL)
+    if (!is_open(e))
         return e->type == type;
     const tcc_ast_expr *wrong = type == TCC_AST_INT ? find_no_i32(stmt, e) : NULL;
     if (wrong)
@@ -85,13 +94,25 @@ static bool is_condition(const tcc_ast_expr *e, size_t i)
     return e->function->code == TCC_OP_arith_select && i == 0;
 }
 
-/* What the operands are together; ERROR, reported, when they are not one. LITERAL: only numbers. */
-static tcc_ast_type join(tcc_sema *s, const tcc_ast_expr *e)
+/* What operands without a type are together: numbers that are not whole make floats of indices. */
+static tcc_ast_type join_open(const tcc_ast_stmt *stmt, const tcc_ast_expr *e)
+{
+    bool whole = false, fraction = false;
+    for (size_t i = 0; i < e->n_args; i++) {
+        bool open = !is_condition(e, i);
+        whole |= open && e->args[i]->type == TCC_AST_WHOLE;
+        fraction |= open && find_no_i32(stmt, e->args[i]);
+    }
+    return whole && fraction ? TCC_AST_FLOAT : whole ? TCC_AST_WHOLE : TCC_AST_LITERAL;
+}
+
+/* What the operands are together; ERROR, reported, when they are not one. */
+static tcc_ast_type join(tcc_sema *s, const tcc_ast_stmt *stmt, const tcc_ast_expr *e)
 {
     const tcc_ast_expr *first = NULL;
     for (size_t i = 0; i < e->n_args; i++) {
         const tcc_ast_expr *arg = e->args[i];
-        if (is_condition(e, i) || arg->type == TCC_AST_LITERAL)
+        if (is_condition(e, i) || is_open(arg))
             continue;
         if (first && first->type != arg->type) {
             tcc_error(s->diag, TCC_ERR_TYPE, e->name.loc,
@@ -102,7 +123,7 @@ static tcc_ast_type join(tcc_sema *s, const tcc_ast_expr *e)
         }
         first = arg;
     }
-    return first ? first->type : TCC_AST_LITERAL;
+    return first ? first->type : join_open(stmt, e);
 }
 
 /* Whether an op has no meaning for integers, or none is known for f64: the verifier's rule for it says so. */
@@ -126,12 +147,13 @@ static bool can_take(tcc_sema *s, const tcc_ast_expr *e, tcc_ast_type type)
                                               e->function->name, e->function->name));
         return false;
     }
-    if (type != TCC_AST_INT)
-        return true;
-    if (e->function->code == TCC_OP_arith_div) {
-        tcc_sema_unsupported(s, e->name.loc, "a quotient of integers; convert them with 'f32'");
+    if (e->function->code == TCC_OP_arith_floor_rem && (type == TCC_AST_FLOAT || type == TCC_AST_DOUBLE)) {
+        tcc_error(s->diag, TCC_ERR_TYPE, e->name.loc, "'%%' takes integers, and this is %s",
+                  tcc_scalar_name(tcc_sema_elem_of(type)));
         return false;
     }
+    if (type != TCC_AST_INT)
+        return true;
     if (is_for_floats(e->function->code)) {
         tcc_error(s->diag, TCC_ERR_TYPE, e->name.loc,
                   "'%s' takes no integer: convert it, as in '%s(f32(…))'", e->function->name,
@@ -141,6 +163,38 @@ static bool can_take(tcc_sema *s, const tcc_ast_expr *e, tcc_ast_type type)
     return true;
 }
 
+static bool divides(const tcc_function *f)
+{
+    return f->code == TCC_OP_arith_div || f->code == TCC_OP_arith_floor_rem;
+}
+
+/* What operands without a type become where the function does not leave that open. */
+static tcc_ast_type type_of_open(const tcc_function *f, tcc_ast_type type)
+{
+    bool floats = is_for_floats(f->code), compares = f->code == TCC_OP_arith_cmp;
+    if (type == TCC_AST_WHOLE)
+        return floats ? TCC_AST_FLOAT : divides(f) || compares ? TCC_AST_INT : type;
+    if (type != TCC_AST_LITERAL)
+        return type;
+    return f->code == TCC_OP_arith_floor_rem ? TCC_AST_INT
+           : floats || compares || divides(f) ? TCC_AST_FLOAT
+                                              : type;
+}
+
+/* Whole numbers are divided by positive ones. */
+static bool check_divisor(tcc_sema *s, const tcc_ast_expr *e)
+{
+    int64_t by;
+    if (e->type != TCC_AST_INT || !divides(e->function))
+        return true;
+    const tcc_ast_expr *divisor = e->args[1];
+    if (!divisor->at || !tcc_index_is_number(divisor->at, &by) || by > 0)
+        return true;
+    tcc_error(s->diag, TCC_ERR_TYPE, divisor->name.loc, "a whole number is divided by a positive one, not by %lld",
+              (long long)by);
+    return false;
+}
+
 bool tcc_sema_apply_type(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e)
 {
     const tcc_function *f = e->function;
@@ -148,20 +202,25 @@ bool tcc_sema_apply_type(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e)
     if (f->code == TCC_OP_arith_cast) {
         e->type = tcc_sema_type_of(f->to);
         bool is_whole = e->type != TCC_AST_INT || !find_no_i32(stmt, e->args[0]);
+        if (e->args[0]->type == TCC_AST_WHOLE)
+            return tcc_sema_resolve(s, stmt, e->args[0], TCC_AST_INT);
         return e->args[0]->type != TCC_AST_LITERAL ||
                resolve(s, stmt, e->args[0], is_whole ? e->type : TCC_AST_FLOAT);
     }
-    tcc_ast_type type = join(s, e);
+    if (f->code == TCC_OP_arith_and) {
+        e->type = TCC_AST_BOOL;
+        return true;
+    }
+    tcc_ast_type type = join(s, stmt, e);
     if (!type || !can_take(s, e, type))
         return false;
-    if (type == TCC_AST_LITERAL &&
-        (compares || f->code == TCC_OP_arith_div || is_for_floats(f->code)))
-        type = TCC_AST_FLOAT;
+    type = type_of_open(f, type);
+    bool open = type == TCC_AST_LITERAL || type == TCC_AST_WHOLE;
     for (size_t i = 0; i < e->n_args; i++)
-        if (!is_condition(e, i) && !tcc_sema_resolve(s, stmt, e->args[i], type))
+        if (!open && !is_condition(e, i) && !tcc_sema_resolve(s, stmt, e->args[i], type))
             return false;
     e->type = compares ? TCC_AST_BOOL : type;
-    return true;
+    return check_divisor(s, e);
 }
 
 /* ---- sums ---------------------------------------------------------------------------------- */
@@ -219,9 +278,12 @@ static bool find_elems(const tcc_ast_expr *term, tcc_scalar elems[2])
     return family_of(elems[0]) && family_of(elems[0]) == family_of(elems[1]);
 }
 
-bool tcc_sema_reduction_type(tcc_sema *s, tcc_ast_expr *e, bool is_contraction)
+bool tcc_sema_reduction_type(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e, bool is_contraction)
 {
-    const tcc_ast_expr *term = e->args[0];
+    tcc_ast_expr *term = e->args[0];
+    if (is_open(term) && !tcc_sema_resolve(s, stmt, term, term->type == TCC_AST_WHOLE ? TCC_AST_INT : TCC_AST_FLOAT))
+        return false;
+    e->type = term->type;
     if (term->type == TCC_AST_BOOL) {
         tcc_error(s->diag, TCC_ERR_TYPE, term->name.loc, "a comparison can only be the condition of 'where'");
         return false;
@@ -269,7 +331,9 @@ bool tcc_sema_result_type(tcc_sema *s, const tcc_ast_stmt *stmt)
     tcc_ast_expr *root = stmt->exprs.data[stmt->exprs.len - 1];
     tcc_scalar elem = stmt->output ? stmt->output->elem : TCC_f32;
     tcc_ast_type want = tcc_sema_type_of(elem);
-    if (root->type == TCC_AST_LITERAL)
+    if (root->type == TCC_AST_WHOLE && !stmt->output)
+        want = TCC_AST_INT;
+    if (is_open(root))
         return tcc_sema_resolve(s, stmt, root, want);
     if (!stmt->output || root->type == want)
         return true;

@@ -58,7 +58,8 @@ static bool may_run(tcc_fields *fs, const tcc_op *op)
 }
 
 /* Combines r[i] with term[i], if there is one: if there is a condition, it holds. */
-static void add_terms(tcc_reduction kind, tcc_cell *r, const tcc_row *term, const tcc_row *condition, size_t n, bool ints)
+static void add_terms(tcc_reduction kind, tcc_cell *r, const tcc_row *term, const tcc_row *condition, size_t n,
+                      bool ints)
 {
     for (size_t i = 0; i < n; i++)
         if (!condition || condition->cells[i * condition->step].i)

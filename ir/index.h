@@ -91,7 +91,7 @@ typedef bool tcc_index_lookup(void *user, tcc_index_factor_kind kind, const char
 bool tcc_index_value(const tcc_index_expr *x, tcc_index_lookup *lookup, void *user, int64_t *out);
 
 typedef enum tcc_bounds {
-    TCC_BOUNDS_NONE,  /* a range is not known or empty, a number does not fit 64 bits, a divisor may not be positive */
+    TCC_BOUNDS_NONE,  /* a range is not known or empty, or a number does not fit 64 bits */
     TCC_BOUNDS_OUTER, /* every value is within, but the ends may not be taken */
     TCC_BOUNDS_EXACT  /* both ends are values */
 } tcc_bounds;

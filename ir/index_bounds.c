@@ -40,15 +40,12 @@ static bool multiply(tcc_index_range *r, tcc_index_range x)
     return true;
 }
 
-static bool divide(tcc_index_range *r, tcc_index_range by, bool is_point)
+/* A divisor below 1 counts as 1. */
+static void divide(tcc_index_range *r, tcc_index_range by)
 {
-    if (by.least < 1 && !is_point)
-        return false;
-    if (by.least < 1)
-        by = (tcc_index_range){1, 1};
+    by = (tcc_index_range){by.least < 1 ? 1 : by.least, by.most < 1 ? 1 : by.most};
     *r = (tcc_index_range){tcc_floor_div(r->least, r->least < 0 ? by.least : by.most),
                            tcc_floor_div(r->most, r->most < 0 ? by.most : by.least)};
-    return true;
 }
 
 /* ---- interval arithmetic ----------------------------------------------------------------- */
@@ -65,7 +62,6 @@ typedef struct box {
     tcc_ir *ir;
     name names[MAX_NAMES];
     size_t n;
-    bool is_point; /* of which a divisor below 1 counts as 1 */
 } box;
 
 static name *find(box *b, const tcc_index_factor *f)
@@ -90,7 +86,9 @@ static bool interval_of_factors(box *b, const tcc_index_term *term, const tcc_in
         if (f->kind != TCC_FACTOR_QUOTIENT)
             r = find(b, f)->now;
         else
-            ok = interval(b, f->of, &r) && interval(b, f->by, &by) && divide(&r, by, b->is_point);
+            ok = interval(b, f->of, &r) && interval(b, f->by, &by);
+        if (ok && f->kind == TCC_FACTOR_QUOTIENT)
+            divide(&r, by);
         ok = ok && multiply(out, r);
     }
     return ok;
@@ -187,7 +185,6 @@ bool tcc_index_value(const tcc_index_expr *x, tcc_index_lookup *lookup, void *us
     bool ok = collect(&b, x, lookup, user);
     for (size_t i = 0; i < b.n; i++)
         b.names[i].now.most = b.names[i].now.least;
-    b.is_point = true;
     ok = ok && interval(&b, x, &r);
     if (ok)
         *out = r.least;

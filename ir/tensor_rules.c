@@ -149,7 +149,8 @@ static bool check_coordinates(verifier *v, const tcc_op *op, size_t rank)
     bool ok = map.list.n == rank;
     for (size_t d = 0; d < map.list.n && ok; d++) {
         tcc_attr_kind kind = map.list.items[d].kind;
-        ok = kind == TCC_ATTR_STR || kind == TCC_ATTR_INDEX || (kind == TCC_ATTR_INT && map.list.items[d].i != INT64_MIN);
+        ok = kind == TCC_ATTR_STR || kind == TCC_ATTR_INDEX ||
+             (kind == TCC_ATTR_INT && map.list.items[d].i != INT64_MIN); /* whose magnitude does not fit */
     }
     if (!ok)
         ERROR(v, op, "attribute 'map' needs %zu index expressions", rank);

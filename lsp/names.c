@@ -168,7 +168,8 @@ static void add_index(lsp_names *n, const tcc_ast_kernel *k, tcc_ast_name at)
         const char *extent = d->name.text ? d->name.text : tcc_arena_printf(n->arena, "%lld", (long long)d->size);
         tcc_ast_name defined = {extent, d->name.loc};
         add(n, at, defined, tcc_arena_printf(n->arena, "%s: 0 to %s - 1", at.text, extent),
-            tcc_arena_printf(n->arena, "an index, over a dimension of `%s`", index->from->name.text));
+            index->from ? tcc_arena_printf(n->arena, "an index, over a dimension of `%s`", index->from->name.text)
+                        : "an index, whose bounds are declared");
         return;
     }
 }
@@ -188,11 +189,16 @@ static void add_function(lsp_names *n, tcc_ast_name at)
 
 static void add_expr(lsp_names *n, const tcc_ast_kernel *k, const tcc_ast_expr *e)
 {
-    if (e->kind == TCC_AST_NAME || e->kind == TCC_AST_READ)
+    if (e->kind == TCC_AST_NAME && e->index)
+        add_index(n, k, e->name);
+    else if (e->kind == TCC_AST_NAME && e->dim)
+        add_dim(n, k, e->name);
+    else if (e->kind == TCC_AST_NAME || e->kind == TCC_AST_READ)
         add_value(n, k, e->name);
     if (e->kind == TCC_AST_APPLY)
         add_function(n, e->name);
-    add_indices(n, k, &e->indices);
+    if (e->kind == TCC_AST_REDUCE)
+        add_indices(n, k, &e->indices);
 }
 
 static void add_kernel(lsp_names *n, const tcc_ast_kernel *k)
@@ -272,9 +278,9 @@ void lsp_names_find(lsp_names *n, tcc_arena *arena, const char *source, size_t s
     *n = (lsp_names){.arena = arena};
     if (!tcc_frontend_check_text(source, size, &silent))
         return;
-    tcc_intern *names = tcc_intern_create(arena);
-    n->file = tcc_parse(arena, source, size, names, &silent);
-    tcc_sema_file(arena, n->file, names, target, NULL, 0, &silent);
+    tcc_ir *ir = tcc_ir_create(arena);
+    n->file = tcc_parse(arena, source, size, ir->names, &silent);
+    tcc_sema_file(arena, n->file, ir, target, NULL, 0, &silent);
     for (size_t i = 0; i < n->file->consts.len; i++)
         add_const(n, n->file->consts.data[i]->name, n->file->consts.data[i]);
     for (size_t i = 0; i < n->file->kernels.len; i++)

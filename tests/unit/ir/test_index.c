@@ -252,12 +252,25 @@ START_TEST(large_boxes_have_exact_bounds_where_the_header_says_so)
 }
 END_TEST
 
-START_TEST(a_range_that_is_empty_or_a_divisor_that_may_be_zero_has_no_bounds)
+START_TEST(a_divisor_below_1_counts_as_1)
+{
+    point box = {{{3, 5}, {0, 0}, {0, 0}, {-2, 2}, {-7, -1}}};
+    tcc_index_range is;
+    int64_t value;
+    ck_assert_int_eq(tcc_index_bounds(ir, parse("i / $M"), look_up, &box, &is), TCC_BOUNDS_EXACT);
+    ck_assert(is.least == 1 && is.most == 5);
+    ck_assert_int_eq(tcc_index_bounds(ir, parse("i / $N"), look_up, &box, &is), TCC_BOUNDS_EXACT);
+    ck_assert(is.least == 3 && is.most == 5);
+    ck_assert(tcc_index_value(parse("i / $N"), look_up, &box, &value));
+    ck_assert_int_eq(value, 3);
+}
+END_TEST
+
+START_TEST(what_has_no_range_has_no_bounds)
 {
     point box = {{{0, 5}, {3, 2}, {0, 0}, {0, 7}, {1, 7}}};
     tcc_index_range is;
     ck_assert_int_eq(tcc_index_bounds(ir, parse("i / $N"), look_up, &box, &is), TCC_BOUNDS_EXACT);
-    ck_assert_int_eq(tcc_index_bounds(ir, parse("i / $M"), look_up, &box, &is), TCC_BOUNDS_NONE);
     ck_assert_int_eq(tcc_index_bounds(ir, parse("i + j"), look_up, &box, &is), TCC_BOUNDS_NONE);
     ck_assert_int_eq(tcc_index_bounds(ir, parse("i + $unknown"), look_up, &box, &is), TCC_BOUNDS_NONE);
     ck_assert_int_eq(tcc_index_bounds(ir, parse("4611686018427387904 * i"), look_up, &box, &is), TCC_BOUNDS_NONE);
@@ -367,7 +380,8 @@ Suite *SUITE(void)
     suite_add_sampled(cases, what_is_printed_parses_to_itself, 8);
     suite_add_sampled(cases, bounds_hold_every_value_and_are_taken_where_they_are_exact, 8);
     tcase_add_test(cases, large_boxes_have_exact_bounds_where_the_header_says_so);
-    tcase_add_test(cases, a_range_that_is_empty_or_a_divisor_that_may_be_zero_has_no_bounds);
+    tcase_add_test(cases, a_divisor_below_1_counts_as_1);
+    tcase_add_test(cases, what_has_no_range_has_no_bounds);
     tcase_add_test(cases, equal_expressions_are_equal_pointers);
     tcase_add_test(cases, strides_are_what_an_index_adds);
     tcase_add_test(cases, replacing_is_substitution);

@@ -47,14 +47,10 @@ static bool is_edge(tcc_opcode code, unsigned i)
 
 static int phase_of_step(const tcc_func *f)
 {
-    int phase = TCC_HAS_INSTRUCTIONS;
-    for (const tcc_op *op = f->body->first; op; op = tcc_walk_next((tcc_op *)op, f->body)) {
+    for (const tcc_op *op = f->body->first; op; op = tcc_walk_next((tcc_op *)op, f->body))
         if (is_function(op->code))
             return TCC_HAS_FUNCTIONS;
-        if (tcc_op_is_contractible(op))
-            phase = TCC_HAS_PRODUCTS;
-    }
-    return phase;
+    return TCC_HAS_INSTRUCTIONS;
 }
 
 int tcc_phase_of(const tcc_func *f)
@@ -156,7 +152,7 @@ static tcc_exactness exactness_of_sum(const tcc_trial *t, const tcc_op *op, cons
                                       const known *sum)
 {
     const tcc_type *type = op->results[0].type;
-    if (a->exactness > TCC_PRODUCT)
+    if (a->exactness > TCC_EXACT)
         return TCC_SUMMED;
     if (tcc_scalar_classify(type->elem) != TCC_CLASS_FLOAT)
         return TCC_EXACT;
@@ -169,35 +165,9 @@ static tcc_exactness exactness_of_sum(const tcc_trial *t, const tcc_op *op, cons
 static tcc_exactness exactness_of(const tcc_trial *t, const tcc_op *op, tcc_exactness worst,
                                   const known *a, const known *result)
 {
-    const tcc_type *type = op->n_results ? op->results[0].type : NULL;
-    bool is_float = type && tcc_scalar_classify(type->elem) == TCC_CLASS_FLOAT;
     if (op->code == TCC_OP_tensor_reduce && tcc_reduction_of(op) == TCC_REDUCTION_SUM)
         return exactness_of_sum(t, op, a, result);
-    if (worst > TCC_PRODUCT)
-        return worst;
-    if (is_function(op->code))
-        return TCC_ROUNDED;
-    switch (op->code) {
-    case TCC_OP_arith_fma: /* rounds once */
-        return worst == TCC_PRODUCT || !has_all(type->elem, result->unit, result->most) ? TCC_ROUNDED : TCC_EXACT;
-    case TCC_OP_arith_mul:
-        return is_float && !has_all(type->elem, result->unit, result->most) ? TCC_PRODUCT : TCC_EXACT;
-    case TCC_OP_arith_add:
-    case TCC_OP_arith_sub: return worst == TCC_PRODUCT ? TCC_ROUNDED : TCC_EXACT;
-    default: return worst;
-    }
-}
-
-/* Whether an operand of a sum is a product, or may end in one, that has fewer indices: threads may have it once. */
-static bool adds_narrow_product(const tcc_op *op)
-{
-    bool found = false;
-    for (unsigned i = 0; i < op->n_operands && (op->code == TCC_OP_arith_add || op->code == TCC_OP_arith_sub); i++) {
-        const tcc_op *def = op->operands[i]->def;
-        found |= def && (def->code == TCC_OP_arith_mul || is_function(def->code)) &&
-                 op->operands[i]->type->rank < op->results[0].type->rank;
-    }
-    return found;
+    return worst == TCC_EXACT && is_function(op->code) ? TCC_ROUNDED : worst;
 }
 
 static tcc_trial_arg *arg_of(tcc_trial *t, const tcc_value *param)
@@ -237,10 +207,7 @@ void tcc_find_exactness(tcc_trial *t, tcc_arena *arena)
         if (to)
             to->exactness = result->exactness;
         t->rounds |= result->exactness >= TCC_ROUNDED;
-        t->varies |= adds_narrow_product(op);
         t->sums |= result->exactness == TCC_SUMMED;
     }
-    t->phase = !t->rounds     ? TCC_HAS_INSTRUCTIONS
-               : has_function ? TCC_HAS_FUNCTIONS
-                              : TCC_HAS_PRODUCTS;
+    t->phase = t->rounds && has_function ? TCC_HAS_FUNCTIONS : TCC_HAS_INSTRUCTIONS;
 }

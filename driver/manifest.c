@@ -285,7 +285,7 @@ static void print_offset(tcc_str *out, const tcc_func *workspace, const tcc_valu
     tcc_str_puts(out, first ? "0" : "]");
 }
 
-/* A parameter: a record, in which a workspace tensor is where it begins, and its bytes; and how a tensor is accessed. */
+/* A parameter: a record, in which a workspace tensor is where it begins, and its bytes; and the access to a tensor. */
 static void print_param(tcc_str *out, tcc_attr record, const char *access, const tcc_func *workspace)
 {
     bool pointer = is_record(record, RECORD_pointer), map = is_record(record, RECORD_tensor_map);

@@ -159,7 +159,7 @@ tcc_status tcc_trial_prepare(tcc_trial *t, tcc_arena *arena, tcc_arena *scratch,
     for (size_t i = 0; i < t->n_args; i++)
         t->args[i].param = kernel->body->args[i];
     tcc_find_exactness(t, arena);
-    t->first[t->phase] = kernel->name;
+    t->ran[t->phase] = true;
     fill(t, arena, seed);
     tcc_status status = run_machine(t, kernel, 0, diag);
     for (size_t i = 0; i < t->n_args && !status; i++)
@@ -247,8 +247,8 @@ static bool is_open(const tcc_trial_arg *a, int64_t i)
            high - low > 0.25 * fmax(fabs(low), fabs(high));
 }
 
-/* `first`: nothing of this phase has run. `anew`: or only another variant has, which contracts differently. */
-static bool element_agrees(const tcc_trial_arg *a, int64_t i, int phase, bool first, bool anew, double *want)
+/* `first`: nothing of this phase has run. */
+static bool element_agrees(const tcc_trial_arg *a, int64_t i, int phase, bool first, double *want)
 {
     double got = a->got[i];
     *want = first ? a->want[i] : a->of_phase[phase][i];
@@ -256,7 +256,7 @@ static bool element_agrees(const tcc_trial_arg *a, int64_t i, int phase, bool fi
         return !tcc_is_poison(got);
     if (a->exactness == TCC_SUMMED)
         return !tcc_is_poison(got) && is_within(a, i, got);
-    if (!anew || a->exactness < TCC_ROUNDED || tcc_is_poison(got))
+    if (!first || a->exactness < TCC_ROUNDED || tcc_is_poison(got))
         return false;
     return a->exactness == TCC_JUMPS || is_close(a, *want, got) || (is_open(a, i) && is_within(a, i, got));
 }
@@ -266,15 +266,12 @@ bool tcc_trial_agrees(tcc_trial *t, const tcc_func *f, tcc_difference *out)
     int phase = tcc_phase_of(f);
     if (phase < t->phase) /* before the kernel's own there is none */
         phase = t->phase;
-    bool first = !t->first[phase];
-    const char *name = tcc_func_main(f)->name;
-    bool anew =
-        first || (t->varies && phase == TCC_HAS_INSTRUCTIONS && phase > t->phase && strcmp(t->first[phase], name));
+    bool first = !t->ran[phase];
     for (size_t n = 0; n < t->n_args; n++) {
         const tcc_trial_arg *a = &t->args[n];
         for (int64_t i = 0; i < a->count; i++) {
             double want;
-            if (!element_agrees(a, i, phase, first, anew, &want)) {
+            if (!element_agrees(a, i, phase, first, &want)) {
                 *out = (tcc_difference){a, i, want, a->got[i]};
                 return false;
             }
@@ -283,7 +280,7 @@ bool tcc_trial_agrees(tcc_trial *t, const tcc_func *f, tcc_difference *out)
     for (size_t n = 0; n < t->n_args && first; n++)
         memcpy(t->args[n].of_phase[phase], t->args[n].got,
                (size_t)t->args[n].count * sizeof(double));
-    t->first[phase] = first ? name : t->first[phase];
+    t->ran[phase] = true;
     return true;
 }
 

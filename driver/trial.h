@@ -2,9 +2,8 @@
  * form of the kernel makes the same.
  *
  * Tensors hold small whole numbers, so that sums are exact in every order and results must agree
- * to the last bit. Only what expand-math and form-fma do may change them: the first form after each
- * of them is compared within a tolerance, and those that come later with that one, to the bit
- * again. The tolerance of a result is one unit of its type's last place, 2^-17 for f32, and what
+ * to the last bit. Only what expand-math does may change them: the first form after it is compared
+ * within a tolerance, and those that come later with that one, to the bit again. The tolerance of a result is one unit of its type's last place, 2^-17 for f32, and what
  * rounding in f32 alone changes, 16 times; no tolerance is wide enough where a comparison, a
  * quotient or a root of such a result decides. Nor is it where rounding decides between infinity and
  * NaN: such an element may be any number of its interval (interp/interval.h).
@@ -18,7 +17,7 @@
 
 #include "interp/interp.h"
 
-enum { TCC_TRIAL_PHASES = 3 };
+enum { TCC_TRIAL_PHASES = 2 };
 
 typedef struct tcc_trial_arg {
     const tcc_value *param;
@@ -38,11 +37,10 @@ typedef struct tcc_trial {
     const int64_t *dims;    /* extents in the order of its attribute `dims` */
     tcc_trial_arg *args;
     size_t n_args;
-    bool rounds; /* some output comes of what expand-math or form-fma may round otherwise */
+    bool rounds; /* some output comes of what expand-math may round otherwise */
     bool sums;   /* some output comes of a sum that rounds */
-    bool varies; /* variants may contract differently */
-    int phase;   /* the kernel's: with functions, without, without products to contract */
-    const char *first[TCC_TRIAL_PHASES]; /* the function that the first form of each is of; NULL: none has run */
+    int phase;   /* the kernel's: with functions, or without */
+    bool ran[TCC_TRIAL_PHASES]; /* whether a form of each has */
 } tcc_trial;
 
 /* Where a form differs from the kernel. */

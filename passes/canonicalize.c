@@ -408,19 +408,6 @@ static tcc_value *resolve(const canonicalizer *c, tcc_value *v)
     return v;
 }
 
-/* Whether a sum's operand would become a product, which it is not as the program is written: form-fma would then
- * round the two only once. */
-static bool uncovers_product(const tcc_op *op, const tcc_value *equal)
-{
-    bool any = false;
-    if (!equal->def || equal->def->code != TCC_OP_arith_mul ||
-        tcc_scalar_classify(equal->type->elem) != TCC_CLASS_FLOAT)
-        return false;
-    for (const tcc_use *u = op->results[0].uses; u; u = u->next)
-        any |= u->op->code == TCC_OP_arith_add || u->op->code == TCC_OP_arith_sub;
-    return any;
-}
-
 static void visit(canonicalizer *c, tcc_op *op)
 {
     for (unsigned i = 0; i < op->n_operands; i++) {
@@ -436,8 +423,7 @@ static void visit(canonicalizer *c, tcc_op *op)
         return;
     }
     tcc_value *equal = simplify[op->code] ? simplify[op->code](c, op) : NULL;
-    bool same = equal && equal->type == op->results[0].type; /* a field may have fewer indices */
-    if (same && !uncovers_product(op, equal))
+    if (equal && equal->type == op->results[0].type) /* a field may have fewer indices */
         replace(c, op, &equal);
 }
 

@@ -145,14 +145,19 @@ static tcc_value *expand_tanh(expansion *e, tcc_value *x)
 }
 
 /* Phi(-y), y = root * a >= 0: the part of the normal distribution beyond y. It is
- * e^(-y^2 / 2) t p(t) with t = 1 / (1 + 0.35 y). */
-static tcc_value *normal_tail(expansion *e, tcc_value *a, double root)
+ * e^(-y^2 / 2) t p(t) with t = 1 / (1 + 0.35 y). *rest gets what is left of 1, if it is asked for. */
+static tcc_value *normal_tail(expansion *e, tcc_value *a, double root, tcc_value **rest)
 {
     static const double p[] = {0.139621407, 0.139861867,  0.119832881, 0.105507962,  -0.0231097341,
                                0.15917401,  -0.255714118, 0.143971637, -0.0291459169};
     tcc_value *t = reciprocal(e, line(e, a, 0.35 * root, 1));
     tcc_value *power = exp2_of(e, mul(e, scale(e, a, -LOG2_E / 2 * root * root), a));
-    return mul(e, power, mul(e, t, POLYNOMIAL(e, t, p)));
+    tcc_value *factor = mul(e, t, POLYNOMIAL(e, t, p));
+    if (rest) {
+        tcc_value *negative = negate(e, factor);
+        *rest = fma_of(e, power, negative, number(e, 1));
+    }
+    return mul(e, power, factor);
 }
 
 /* Near 0 a polynomial, else 1 - 2 Phi(-sqrt 2 |x|). */
@@ -162,7 +167,7 @@ static tcc_value *expand_erf(expansion *e, tcc_value *x)
                                -0.0267856698, 0.00502030458, -0.000612774689};
     tcc_value *a = magnitude(e, x);
     tcc_value *near = mul(e, x, POLYNOMIAL(e, mul(e, x, x), p));
-    tcc_value *far = line(e, normal_tail(e, a, 1.4142135623730951), -2, 1);
+    tcc_value *far = line(e, normal_tail(e, a, 1.4142135623730951, NULL), -2, 1);
     return where_less(e, a, 0.9, near, odd(e, x, far));
 }
 
@@ -198,8 +203,8 @@ static tcc_value *expand_silu(expansion *e, tcc_value *x)
 /* x Phi(x). For x < 0 the tail itself, not 1 + erf, keeps small results precise. */
 static tcc_value *expand_gelu(expansion *e, tcc_value *x)
 {
-    tcc_value *tail = normal_tail(e, magnitude(e, x), 1);
-    return mul(e, x, where_less(e, x, 0, tail, sub(e, number(e, 1), tail)));
+    tcc_value *rest, *tail = normal_tail(e, magnitude(e, x), 1, &rest);
+    return mul(e, x, where_less(e, x, 0, tail, rest));
 }
 
 /* (1 + tanh z) / 2 is the logistic function of 2 z. */

@@ -40,7 +40,6 @@
     PASS(lower_to_nvvm)                                                                            \
     PASS(lower_to_amdgcn)                                                                          \
     PASS(expand_math)                                                                              \
-    PASS(form_fma)                                                                                 \
     PASS(licm)                                                                                     \
     PASS(roll_elements)                                                                            \
     PASS(reduce_strength)                                                                          \
@@ -58,8 +57,6 @@ const tcc_pass *tcc_pass_find(const char *name, size_t n);
 /* Runs dce on a function; returns whether it changed. */
 bool tcc_erase_dead(tcc_func *f, tcc_arena *scratch);
 
-/* Whether form-fma makes one instruction of op and a product that it adds or subtracts. */
-bool tcc_op_is_contractible(const tcc_op *op);
 
 typedef struct tcc_pass_options {
     const char *print_after; /* "all", "changed", a pass name, or NULL */

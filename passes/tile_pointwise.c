@@ -120,6 +120,16 @@ static found take_place(tcc_tiling *t, const reduction *s, found acc, tcc_value 
     return (found){{extremum, place}, 2};
 }
 
+/* A product that is added to a sum is rounded together with it, as matrix instructions do. */
+static tcc_value *combine(tcc_tiling *t, const reduction *s, tcc_value *acc, tcc_value *term)
+{
+    tcc_scalar elem = s->type->elem;
+    bool product = term->def && term->def->code == TCC_OP_arith_mul && (elem == TCC_f32 || elem == TCC_f64);
+    if (product && s->kind == TCC_REDUCTION_SUM)
+        return TCC_EMIT(&t->b, arith_fma, s->type, term->def->operands[0], term->def->operands[1], acc);
+    return &tcc_op_create(&t->b, tcc_reduction_op(s->kind), 2, (tcc_value *[]){acc, term}, 1, &s->type)->results[0];
+}
+
 /* acc and n terms more, whose loads do not wait for each other. first: their first index; NULL: 0. */
 static found build_terms(space *sp, tcc_tiling *t, const reduction *s, found acc, tcc_value *first, int64_t n)
 {
@@ -134,8 +144,7 @@ static found build_terms(space *sp, tcc_tiling *t, const reduction *s, found acc
         if (is_place)
             acc = take_place(t, s, acc, terms[i], at[i], exist[i]);
         else
-            acc.of[0] = &tcc_op_create(&t->b, tcc_reduction_op(s->kind), 2, (tcc_value *[]){acc.of[0], terms[i]}, 1,
-                                       &s->type)->results[0];
+            acc.of[0] = combine(t, s, acc.of[0], terms[i]);
     return acc;
 }
 

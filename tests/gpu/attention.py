@@ -21,7 +21,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 LEVELS = ("pipeline-copies,specialize-warps,distribute-grid,assign-layouts,chunk-epilogue,exchange-tiles,allocate-shared",
-          "lower-to-nvvm,expand-math,canonicalize,form-fma,cse,licm,dce")
+          "lower-to-nvvm,expand-math,canonicalize,cse,licm,dce")
 
 parser = argparse.ArgumentParser()
 parser.add_argument("bin_dir", type=pathlib.Path)

@@ -5,7 +5,7 @@ set -e
 dir=$1 name=$2_$3
 sed "s/@D@/$3/g; s/@SCALE@/$4/" $dir/$2.tir.in > $name.tir
 tcc-opt $name.tir --passes=pipeline-copies,specialize-warps,distribute-grid,assign-layouts,chunk-epilogue,exchange-tiles,allocate-shared -o $name.async.ir
-tcc-opt $name.async.ir --passes=lower-to-nvvm,expand-math,canonicalize,form-fma,cse,licm,dce -o $name.target.ir
+tcc-opt $name.async.ir --passes=lower-to-nvvm,expand-math,canonicalize,cse,licm,dce -o $name.target.ir
 python3 $dir/whole_numbers.py Q.npy 1 $5 256 $3 --bf16 --most 1 --share 0.125
 python3 $dir/whole_numbers.py K.npy 2 $5 256 $3 --bf16 --most 1 --share 0.25
 python3 $dir/whole_numbers.py V.npy 3 $5 256 $3 --bf16

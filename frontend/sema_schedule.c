@@ -109,6 +109,46 @@ static void check_pairs(tcc_sema *s, const tcc_schedule_key *key, tcc_ast_kernel
     setting->value = (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, n}};
 }
 
+static void check_intermediate(tcc_sema *s, const tcc_ast_kernel *kernel, const tcc_ast_name *name)
+{
+    tcc_spelling spelling = {.wanted = name->text};
+    for (size_t i = 0; i < kernel->stmts.len; i++) {
+        const tcc_ast_stmt *stmt = kernel->stmts.data[i];
+        if (stmt->output)
+            continue;
+        if (stmt->name.text == name->text)
+            return;
+        tcc_spelling_try(&spelling, stmt->name.text);
+    }
+    tcc_error(s->diag, TCC_ERR_TYPE, name->loc, "kernel '%s' has no intermediate '%s'%s", kernel->name.text, name->text,
+              tcc_spelling_hint(s->arena, &spelling));
+}
+
+/* intermediate, intermediate, … */
+static void check_names(tcc_sema *s, const tcc_schedule_key *key, const tcc_ast_kernel *kernel, tcc_ast_setting *setting)
+{
+    size_t n = setting->words.len;
+    const tcc_ast_word *words = setting->words.data;
+    bool names = n == setting->n_groups && n > 0;
+    for (size_t i = 0; i < n; i++)
+        names &= !words[i].is_number;
+    if (!names) {
+        tcc_error(s->diag, TCC_ERR_TYPE, setting->key.loc, "'%s' takes intermediates: %s %s;", key->name, key->name,
+                  key->words);
+        return;
+    }
+    tcc_attr *items = TCC_NEW_ARRAY(s->arena, tcc_attr, n);
+    for (size_t i = 0; i < n && s->diag->n_errors < TCC_MAX_ERRORS; i++) {
+        items[i] = (tcc_attr){.kind = TCC_ATTR_STR, .s = words[i].name.text};
+        if (kernel->valid)
+            check_intermediate(s, kernel, &words[i].name);
+        for (size_t k = 0; k < i; k++)
+            if (items[k].s == items[i].s)
+                tcc_error(s->diag, TCC_ERR_TYPE, words[i].name.loc, "intermediate '%s' occurs twice in '%s'", items[i].s,
+                          key->name);
+    }
+    setting->value = (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, n}};
+}
 
 static void check_word(tcc_sema *s, const tcc_schedule_key *key, tcc_ast_setting *setting)
 {
@@ -148,6 +188,7 @@ static void check_setting(tcc_sema *s, tcc_ast_kernel *kernel, tcc_ast_setting *
     switch (key->form) {
     case TCC_KEY_FORM_TILE:
     case TCC_KEY_FORM_WORDS: check_pairs(s, key, kernel, setting); break;
+    case TCC_KEY_FORM_NAMES: check_names(s, key, kernel, setting); break;
     case TCC_KEY_FORM_NUMBER:
         if (setting->words.len == 1) {
             setting->value.kind = TCC_ATTR_INT;

@@ -15,6 +15,11 @@ void tcc_cut_set(tcc_func *step, tcc_cut cut)
     tcc_attr_set_str(step->ir, &step->attrs, "cut", cuts[cut].name);
 }
 
+const char *tcc_cut_meaning(tcc_cut cut)
+{
+    return cuts[cut].why;
+}
+
 const char *tcc_cut_why(const tcc_func *step)
 {
     const char *name = tcc_attr_str(&step->attrs, "cut", NULL);

@@ -15,7 +15,12 @@ const tcc_schedule_key tcc_schedule_keys[TCC_KEY_COUNT] = {
 
 bool tcc_schedule_key_is_list(const tcc_schedule_key *key)
 {
-    return key->form == TCC_KEY_FORM_TILE || key->form == TCC_KEY_FORM_WORDS;
+    return key->form == TCC_KEY_FORM_TILE || key->form == TCC_KEY_FORM_WORDS || key->form == TCC_KEY_FORM_NAMES;
+}
+
+bool tcc_schedule_key_is_of_steps(const tcc_schedule_key *key)
+{
+    return key->form == TCC_KEY_FORM_NAMES;
 }
 
 bool tcc_schedule_key_is_for(const tcc_schedule_key *key, const tcc_target *target)

@@ -26,7 +26,8 @@ typedef enum tcc_key_form {
     TCC_KEY_FORM_NUMBER,
     TCC_KEY_FORM_WORD,
     TCC_KEY_FORM_BYTES,
-    TCC_KEY_FORM_WORDS
+    TCC_KEY_FORM_WORDS,
+    TCC_KEY_FORM_NAMES
 } tcc_key_form;
 
 typedef struct tcc_schedule_key {
@@ -40,8 +41,10 @@ typedef struct tcc_schedule_key {
 
 extern const tcc_schedule_key tcc_schedule_keys[TCC_KEY_COUNT];
 
-/* Whether its value is a list of pairs, of an index or a tensor and what it has, and no number. */
+/* Whether its value is a list, of names or of pairs of an index or a tensor and what it has, and no number. */
 bool tcc_schedule_key_is_list(const tcc_schedule_key *key);
+/* Whether it says which steps there are: partition reads it, and nobody who chooses how a step is computed. */
+bool tcc_schedule_key_is_of_steps(const tcc_schedule_key *key);
 /* Whether the key means something on a target. */
 bool tcc_schedule_key_is_for(const tcc_schedule_key *key, const tcc_target *target);
 /* Whether its i-th word means something on a target: all do but instructions that it, or what it is made as, lacks. */

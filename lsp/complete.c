@@ -109,6 +109,13 @@ static void add_indices(items *to, const tcc_ast_kernel *k)
         add(to, k->indices[i].name, ITEM_VARIABLE, NULL);
 }
 
+static void add_intermediates(items *to, const tcc_ast_kernel *k)
+{
+    for (size_t i = 0; k && i < k->stmts.len; i++)
+        if (!k->stmts.data[i]->output)
+            add(to, k->stmts.data[i]->name.text, ITEM_VARIABLE, NULL);
+}
+
 static void add_tensors(items *to, const tcc_ast_kernel *k)
 {
     for (size_t i = 0; k && i < k->params.len; i++)
@@ -126,9 +133,11 @@ static void add_values(items *to, const lsp_names *names, const place *p, const 
             continue;
         if (key->form == TCC_KEY_FORM_TILE)
             add_indices(to, find_kernel(names, p->kernel));
+        if (tcc_schedule_key_is_of_steps(key))
+            add_intermediates(to, find_kernel(names, p->kernel));
         if (key->form == TCC_KEY_FORM_WORDS)
             add_tensors(to, find_kernel(names, p->kernel));
-        for (int64_t w = 0; key->form >= TCC_KEY_FORM_WORD && (word = tcc_schedule_key_word(key, w)); w++)
+        for (int64_t w = 0; key->form >= TCC_KEY_FORM_WORD && !tcc_schedule_key_is_of_steps(key) && (word = tcc_schedule_key_word(key, w)); w++)
             if (!t || tcc_schedule_key_has(key, w, t))
                 add(to, word, ITEM_WORD, NULL);
     }

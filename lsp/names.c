@@ -231,7 +231,8 @@ static void add_key(lsp_names *n, const tcc_ast_schedule *s, tcc_ast_name at)
             continue;
         tcc_str choices = {0};
         tcc_schedule_key_print_choices(&choices, &tcc_schedule_keys[i]);
-        bool is_tile = tcc_schedule_keys[i].form == TCC_KEY_FORM_TILE;
+        bool is_tile = tcc_schedule_keys[i].form == TCC_KEY_FORM_TILE ||
+                       tcc_schedule_key_is_of_steps(&tcc_schedule_keys[i]);
         lsp_name *name = add(n, at, (tcc_ast_name){0},
                              tcc_arena_printf(n->arena, "%s %s", at.text,
                                               is_tile ? tcc_schedule_keys[i].words : tcc_str_text(&choices)),

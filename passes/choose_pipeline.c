@@ -44,7 +44,7 @@ static void decide(tcc_func *f, const tcc_schedule *s, tcc_attrs *loop)
             (block.m != first.m || block.n != first.n))
             tcc_attr_set_ints(ir, loop, "block", 2, (int64_t[]){block.m, block.n});
     }
-    tcc_attr_carry(ir, loop, &f->attrs, "separate");
+    tcc_attr_carry(ir, loop, &f->attrs, "chunks");
     tcc_attr_carry(ir, loop, &f->attrs, "ahead");
 }
 

@@ -5,7 +5,7 @@
  *
  * What the user wrote is kept or refused, never changed. What is missing is chosen: the tile
  * with the least estimated time (schedule.h) of those that fit the registers (pressure.h), then as many
- * stages as fit shared memory, up to 8. Where registers are short, the function becomes `separate`.
+ * stages as fit shared memory, up to 8. Where registers are short, the function gets `chunks`.
  *
  * Requires choose-variants. Preserves the body.
  */
@@ -330,7 +330,7 @@ static bool is_open(const tcc_choice *ch)
 {
     bool open = true;
     for (int i = 0; i < TCC_KEY_COUNT; i++)
-        open &= !tcc_choice_given(ch, tcc_schedule_keys[i].name);
+        open &= tcc_schedule_key_is_of_steps(&tcc_schedule_keys[i]) || !tcc_choice_given(ch, tcc_schedule_keys[i].name);
     return open;
 }
 

@@ -5,6 +5,7 @@
 
 #include "ir/machine.h"
 #include "ir/schedule_key.h"
+#include "ir/signature.h"
 #include "passes/choose_schedule.h"
 #include "passes/pointwise.h"
 
@@ -64,6 +65,57 @@ static bool complete_tile(const tcc_func *f, const tcc_pointwise *p, int64_t *m,
     }
 }
 
+/* ---- sums of products that are computed term by term --------------------------------------------- */
+
+/* Whether any target has an instruction for them: those of i32 are computed so everywhere. */
+static bool is_multiplied(const tcc_scalar elems[2], tcc_scalar sum)
+{
+    const tcc_target *t;
+    for (size_t i = 0; (t = tcc_target_at(i)); i++)
+        if (tcc_target_instr_for(t, TCC_INSTR_COUNT, elems[0], elems[1], sum) != TCC_INSTR_COUNT)
+            return true;
+    return false;
+}
+
+/* The first variant of a kernel, or of a step. */
+static bool is_first(const tcc_func *f)
+{
+    return !strcmp(f->name, tcc_attr_str(&f->attrs, "part", tcc_func_kernel(f)));
+}
+
+static void warn_of_terms(const tcc_choice *ch)
+{
+    tcc_scalar elems[2];
+    for (const tcc_op *op = is_first(ch->f) ? ch->f->body->first : NULL; op; op = op->next) {
+        if (op->code != TCC_OP_tensor_reduce || !tcc_contraction_is_term_by_term(op, elems))
+            continue;
+        tcc_scalar sum = op->results[0].type->elem;
+        if (is_multiplied(elems, sum))
+            tcc_warn(ch->ctx->diag, op->loc, "%s multiplies no %s and %s in %s: this sum is computed term by term",
+                     ch->target->name, tcc_scalar_name(elems[0]), tcc_scalar_name(elems[1]), tcc_scalar_name(sum));
+    }
+}
+
+/* Says why an index cannot be tiled. */
+static tcc_status refuse_index(const tcc_choice *ch, const tcc_pointwise *p, const char *index)
+{
+    bool is_axis = false, is_reduced = false;
+    for (size_t x = 0; x < p->n_axes; x++)
+        is_axis |= !strcmp(p->axes[x], index);
+    for (const tcc_op *op = ch->f->body->first; op; op = op->next) {
+        tcc_attr over = op->code == TCC_OP_tensor_reduce ? tcc_attr_list(&op->attrs, "over") : (tcc_attr){0};
+        for (size_t i = 0; i < over.list.n; i++)
+            is_reduced |= !strcmp(over.list.items[i].s, index);
+    }
+    tcc_error(ch->ctx->diag, TCC_ERR_UNSUPPORTED, tcc_choice_place(ch, "tile"),
+              is_axis      ? "not supported yet: tiling index '%s'; every CTA takes one value of it at a time"
+              : is_reduced ? "index '%s' cannot be tiled: what is reduced over it is computed term by term"
+                           : "index '%s' cannot be tiled: the step that writes the last output, whose schedule this is, "
+                             "does not have it",
+              index);
+    return TCC_ERR_UNSUPPORTED;
+}
+
 /* Only the indices m and n can be tiled. */
 static tcc_status read_tile(tcc_choice *ch, const tcc_pointwise *p, int64_t *m, int64_t *n)
 {
@@ -73,11 +125,8 @@ static tcc_status read_tile(tcc_choice *ch, const tcc_pointwise *p, int64_t *m, 
         int64_t size = tile.list.items[i + 1].i, *of = !strcmp(name, p->axes[0])   ? m
                                                        : !strcmp(name, p->axes[1]) ? n
                                                                                    : NULL;
-        if (!of) {
-            tcc_error(ch->ctx->diag, TCC_ERR_UNSUPPORTED, tcc_choice_place(ch, "tile"),
-                      "not supported yet: tiling index '%s'; every CTA takes one value of it at a time", name);
-            return TCC_ERR_UNSUPPORTED;
-        }
+        if (!of)
+            return refuse_index(ch, p, name);
         *of = size;
         if (of == n && (size % TCC_WARP_LANES || size > MOST_COLUMNS))
             return TCC_CHOICE_REFUSE(ch, "tile", "tile %s %lld: need a multiple of %d (the lanes of a warp) up to %d",
@@ -100,8 +149,8 @@ static void drop_keys(tcc_choice *ch)
     bool naive = tcc_contraction_is_naive(ch->f) && has_sums(ch->f);
     for (int i = 0; i < TCC_KEY_COUNT; i++) {
         const tcc_named_attr *a = tcc_choice_given(ch, tcc_schedule_keys[i].name);
-        if (!a || i == TCC_KEY_tile || i == TCC_KEY_group || i == TCC_KEY_raster || i == TCC_KEY_wave ||
-            (i == TCC_KEY_instr && naive))
+        if (!a || tcc_schedule_key_is_of_steps(&tcc_schedule_keys[i]) || i == TCC_KEY_tile || i == TCC_KEY_group ||
+            i == TCC_KEY_raster || i == TCC_KEY_wave || (i == TCC_KEY_instr && naive))
             continue;
         if (a->loc.line && !strcmp(ch->f->name, tcc_attr_str(&ch->f->attrs, "kernel", "")))
             tcc_warn(ch->ctx->diag, a->loc, "'%s' has no effect: '%s' %s", a->name, ch->f->name,
@@ -113,6 +162,7 @@ static void drop_keys(tcc_choice *ch)
 tcc_status tcc_choose_pointwise(tcc_choice *ch, const tcc_pointwise *p)
 {
     int64_t m = 0, n = 0;
+    warn_of_terms(ch);
     tcc_status status = read_tile(ch, p, &m, &n);
     status = status ? status : tcc_choose_raster(ch, 1);
     if (status)

@@ -491,7 +491,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     for (int i = 0; i < TCC_KEY_COUNT; i++) {
         const tcc_schedule_key *key = &tcc_schedule_keys[i];
         const tcc_named_attr *a = tcc_attr_find(&generic->attrs, key->name);
-        if (key->of_every_variant || pipelines)
+        if (key->of_every_variant || tcc_schedule_key_is_of_steps(key) || pipelines)
             continue;
         if (a && generic == f)
             tcc_warn(ctx->diag, a->loc, "'%s' has no effect: '%s' is copied without %s because %s",

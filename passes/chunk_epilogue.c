@@ -21,7 +21,7 @@
  * multiply from registers, a block of each of them, or as many neighbouring blocks as `beside` says. Chunks are
  * computed one after the other, so few values are live besides the accumulators. Loads run TCC_LOOKAHEAD columns of
  * chunks ahead of their use, also into the next strip. Those of tiles run as many ahead as the role's `ahead` says, the
- * first of them before the loop that multiplies, which hides how long they take. If the role is `separate`, chunks are
+ * first of them before the loop that multiplies, which hides how long they take. If the role has `chunks`, they are
  * loaded, computed and stored in groups of this many. If all this would make the program too long, a loop over the
  * columns computes the same chunk each time, with the accumulators rotated by one chunk, since registers cannot be
  * indexed at run time.
@@ -388,10 +388,10 @@ static bool chunk(tcc_pass_ctx *ctx, tcc_op *role, tcc_block *block)
         return false;
     e->b = tcc_block_yield(block) ? tcc_builder_before(block->last) : tcc_builder_at_end(block);
     e->b.loc = first->loc;
-    int64_t group = tcc_attr_int(&role->attrs, "separate", 0);
+    int64_t group = tcc_attr_int(&role->attrs, "chunks", 0);
     int64_t ahead = tcc_attr_int(&role->attrs, "ahead", 0);
     e->ahead = ahead > TCC_LOOKAHEAD ? ahead : TCC_LOOKAHEAD;
-    tcc_attr_remove(&role->attrs, "separate");
+    tcc_attr_remove(&role->attrs, "chunks");
     tcc_attr_remove(&role->attrs, "ahead");
     bool is_long = tcc_low_should_loop(first, chunks * e->of_thread);
     bool loops = can_loop(e) && (is_long || (e->by_block && e->n_blocks > 1 && !has_wide_stores(e))) && widen_chunks(e);

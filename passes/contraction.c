@@ -165,9 +165,9 @@ static bool lacks_index(const tcc_type *a, const tcc_type *b)
     return lacks;
 }
 
-/* Whether a sum is over one index, which both operands of a product have, one with an index that the other lacks, of
- * elements that the function's target multiplies: *out, in which an operand that no tensor covers has no read. */
-static bool find_product(tcc_op *reduce, sum_operands *out)
+/* Whether a sum is over one index, which both operands of a product have, one with an index that the other lacks: *out,
+ * in which an operand that no tensor covers has no read. */
+static bool find_factors(tcc_op *reduce, sum_operands *out)
 {
     const tcc_op *product = TCC_VIEW(tensor_reduce, reduce)->a->def;
     tcc_attr over = tcc_attr_list(&reduce->attrs, "over");
@@ -187,8 +187,14 @@ static bool find_product(tcc_op *reduce, sum_operands *out)
     const tcc_func *f = reduce->block->func;
     out->a.read = covering_read(out->a.value, f->ir->arena);
     out->b.read = covering_read(out->b.value, f->ir->arena);
-    bool asked_for = tcc_attr_find(&f->attrs, "instr"); /* it is refused later, if need be */
-    return asked_for || instr_of(out) != TCC_INSTR_COUNT;
+    return true;
+}
+
+/* The same of elements that the function's target multiplies. */
+static bool find_product(tcc_op *reduce, sum_operands *out)
+{
+    bool asked_for = tcc_attr_find(&reduce->block->func->attrs, "instr"); /* it is refused later, if need be */
+    return find_factors(reduce, out) && (asked_for || instr_of(out) != TCC_INSTR_COUNT);
 }
 
 static bool find_sum_operands(tcc_op *sum, sum_operands *out)
@@ -358,6 +364,17 @@ tcc_value *tcc_contraction_uncovered(const tcc_op *reduce)
         return NULL;
     tcc_value *v = p.a.read ? p.b.value : p.a.value;
     return v->type->rank < TCC_VIEW(tensor_reduce, reduce)->a->type->rank ? v : NULL;
+}
+
+bool tcc_contraction_is_term_by_term(const tcc_op *reduce, tcc_scalar elems[2])
+{
+    sum_operands p;
+    if (tcc_contraction_is_naive(reduce->block->func) || !find_factors((tcc_op *)reduce, &p) || !p.a.read || !p.b.read ||
+        instr_of(&p) != TCC_INSTR_COUNT)
+        return false;
+    elems[0] = p.a.value->type->elem;
+    elems[1] = p.b.value->type->elem;
+    return true;
 }
 
 /* Whether the function's target, or its plain one, has one kind of instructions for both, or neither has any. */

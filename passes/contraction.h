@@ -62,6 +62,8 @@ bool tcc_contraction_is(const tcc_op *reduce);
 /* An operand that keeps one from being such a sum, because no tensor has all its indices; NULL: there is none, or it has
  * all that the products have, and each element would be multiplied once. */
 tcc_value *tcc_contraction_uncovered(const tcc_op *reduce);
+/* Whether it would be one if the target had an instruction for its elements, *elems. */
+bool tcc_contraction_is_term_by_term(const tcc_op *reduce, tcc_scalar elems[2]);
 /* Whether one loop computes two such sums. */
 bool tcc_contraction_goes_with(const tcc_op *reduce, const tcc_op *other);
 

@@ -71,6 +71,29 @@ static bool is_reduction(const tcc_op *op)
     return op->code == TCC_OP_tensor_reduce;
 }
 
+/* Whether the schedule names a value: in `separate` or `fuse`. */
+static bool is_named(const tcc_func *f, tcc_schedule_key_id key, const tcc_value *v)
+{
+    tcc_attr names = tcc_attr_list(&f->attrs, tcc_schedule_keys[key].name);
+    bool found = false;
+    for (size_t i = 0; v->name && i < names.list.n; i++)
+        found |= !strcmp(names.list.items[i].s, v->name);
+    return found;
+}
+
+static bool is_field(const tcc_op *op)
+{
+    return op->n_results && op->results[0].type->kind == TCC_KIND_field;
+}
+
+static tcc_value *find_separate(const tcc_func *f)
+{
+    for (tcc_op *op = f->body->first; op; op = op->next)
+        if (is_field(op) && is_named(f, TCC_KEY_separate, &op->results[0]))
+            return &op->results[0];
+    return NULL;
+}
+
 /* The first reduction that another one needs for its terms. */
 static tcc_value *find_nested(tcc_pass_ctx *ctx, const tcc_func *f)
 {
@@ -141,7 +164,7 @@ static bool is_shared(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_op *op)
 static tcc_value *find_shared(tcc_pass_ctx *ctx, const tcc_func *f)
 {
     for (tcc_op *op = f->body->first; op; op = op->next)
-        if (is_reduction(op) && is_shared(ctx, f, op))
+        if (is_reduction(op) && !is_named(f, TCC_KEY_fuse, &op->results[0]) && is_shared(ctx, f, op))
             return &op->results[0];
     return NULL;
 }
@@ -226,7 +249,8 @@ static tcc_value *find_other(const tcc_func *f, tcc_cut *why)
         bool stays = product ? tcc_contraction_goes_with(op, product)
                      : tcc_contraction_is(op)
                          ? false
-                         : tcc_write_has_space(write, op->results[0].type) || count_terms(f, op) <= FEW_TERMS;
+                         : tcc_write_has_space(write, op->results[0].type) || count_terms(f, op) <= FEW_TERMS ||
+                               is_named(f, TCC_KEY_fuse, &op->results[0]);
         if (stays)
             continue;
         *why = product ? TCC_CUT_beside : TCC_CUT_fewer;
@@ -247,7 +271,9 @@ typedef struct part {
 /* What a function does not compute together with the rest; without value and write where there is no such thing. */
 static part find_part(tcc_pass_ctx *ctx, const tcc_func *f)
 {
-    part p = {.value = find_nested(ctx, f), .why = TCC_CUT_nested};
+    part p = {.value = find_separate(f), .why = TCC_CUT_separate};
+    if (!p.value)
+        p = (part){.value = find_nested(ctx, f), .why = TCC_CUT_nested};
     if (!p.value)
         p = (part){.value = find_uncovered(f), .why = TCC_CUT_uncovered};
     if (!p.value)
@@ -265,7 +291,7 @@ static part find_part(tcc_pass_ctx *ctx, const tcc_func *f)
 static void drop_schedule(tcc_func *f)
 {
     for (int i = 0; i < TCC_KEY_COUNT; i++)
-        if (i != TCC_KEY_instr)
+        if (i != TCC_KEY_instr && i != TCC_KEY_fuse)
             tcc_attr_remove(&f->attrs, tcc_schedule_keys[i].name);
 }
 
@@ -371,11 +397,43 @@ static void cut_writes(tcc_func *f, const part *p, tcc_arena *scratch)
     tcc_erase_dead(f, scratch);
 }
 
+/* Whether what the schedule separates is there. */
+static bool check_separate(tcc_pass_ctx *ctx, const tcc_func *f)
+{
+    const tcc_named_attr *given = tcc_attr_find(&f->attrs, tcc_schedule_keys[TCC_KEY_separate].name);
+    tcc_attr names = tcc_attr_list(&f->attrs, tcc_schedule_keys[TCC_KEY_separate].name);
+    for (size_t i = 0; i < names.list.n; i++) {
+        const tcc_op *op = f->body->first;
+        while (op && !(is_field(op) && op->results[0].name && !strcmp(op->results[0].name, names.list.items[i].s)))
+            op = op->next;
+        if (op)
+            continue;
+        tcc_error(ctx->diag, TCC_ERR_TYPE, given->loc, "'%s' cannot be stored: it is a number, or the same as something else",
+                  names.list.items[i].s);
+        return false;
+    }
+    return true;
+}
+
+/* Whether a value may be stored; if not, the schedule is wrong. */
+static bool may_cut(tcc_pass_ctx *ctx, const tcc_func *f, const part *p)
+{
+    if (!p->value || !is_named(f, TCC_KEY_fuse, p->value))
+        return true;
+    tcc_error(ctx->diag, TCC_ERR_TYPE, tcc_attr_find(&f->attrs, tcc_schedule_keys[TCC_KEY_fuse].name)->loc,
+              "'%s' must be stored: %s", p->value->name, tcc_cut_meaning(p->why));
+    return false;
+}
+
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     if (tcc_attr_find(&f->attrs, "assumes") || !last_write(f))
         return TCC_OK;
+    if (!check_separate(ctx, f))
+        return TCC_ERR_TYPE;
     for (part p; p = find_part(ctx, f), p.value || p.write; *changed = true) {
+        if (!may_cut(ctx, f, &p))
+            return TCC_ERR_TYPE;
         if (p.value)
             cut_value(f, &p, ctx->scratch);
         else

@@ -308,7 +308,7 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
 void tcc_pressure_set(tcc_func *f, const tcc_pressure *p, tcc_loc place)
 {
     if (p->together > p->limit)
-        tcc_attr_set_int(f->ir, &f->attrs, "separate", p->group);
+        tcc_attr_set_int(f->ir, &f->attrs, "chunks", p->group);
     else if (p->ahead)
         tcc_attr_set_int(f->ir, &f->attrs, "ahead", p->ahead);
     if (p->scarce > p->limit)

@@ -33,7 +33,7 @@ typedef struct tcc_pressure {
 tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const tcc_target *t,
                              bool aligned);
 
-/* Sets the attributes for a function's pressure: `separate` makes the epilogue compute groups of
+/* Sets the attributes for a function's pressure: `chunks` makes the epilogue compute groups of
  * this many chunks one after the other, `ahead` lets its loads of tiles run this many columns of chunks ahead;
  * `may_spill`, located at `place`, is the number of registers needed if even that may not fit. */
 void tcc_pressure_set(tcc_func *f, const tcc_pressure *p, tcc_loc place);

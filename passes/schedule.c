@@ -20,6 +20,7 @@ static int64_t get(const tcc_schedule *s, tcc_schedule_key_id id)
 #define GET_WORD GET_NUMBER
 #define GET_BYTES GET_NUMBER
 #define GET_WORDS GET_TILE
+#define GET_NAMES GET_TILE
 #define KEY(name, form, ...) GET_##form(name)
 #include "ir/schedule_keys.def"
     default: return 0;
@@ -34,6 +35,7 @@ static void put(tcc_schedule *s, tcc_schedule_key_id id, int64_t value)
 #define PUT_WORD(name) case TCC_KEY_##name: s->name = (unsigned)value; break;
 #define PUT_BYTES PUT_NUMBER
 #define PUT_WORDS PUT_TILE
+#define PUT_NAMES PUT_TILE
 #define KEY(name, form, ...) PUT_##form(name)
 #include "ir/schedule_keys.def"
     default: break;
@@ -444,6 +446,12 @@ static void print_pairs(tcc_str *out, tcc_attr pairs)
     }
 }
 
+static void print_names(tcc_str *out, tcc_attr names)
+{
+    for (size_t i = 0; i < names.list.n; i++)
+        tcc_str_printf(out, "%s%s", i ? ", " : "", names.list.items[i].s);
+}
+
 void tcc_schedule_print(tcc_str *out, const tcc_func *f, const char *kernel)
 {
     tcc_schedule s = tcc_schedule_of(f);
@@ -453,7 +461,9 @@ void tcc_schedule_print(tcc_str *out, const tcc_func *f, const char *kernel)
         if (!tcc_schedule_key_is_for(key, s.target) || !tcc_attr_find(&f->attrs, key->name))
             continue;
         tcc_str_printf(out, "    %-10s ", key->name);
-        if (tcc_schedule_key_is_list(key))
+        if (tcc_schedule_key_is_of_steps(key))
+            print_names(out, tcc_attr_list(&f->attrs, key->name));
+        else if (tcc_schedule_key_is_list(key))
             print_pairs(out, tcc_attr_list(&f->attrs, key->name));
         else
             tcc_schedule_key_print(out, key, get(&s, id));

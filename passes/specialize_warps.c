@@ -55,7 +55,7 @@ typedef struct split {
 } split;
 
 /* The decisions of choose-pipeline; from OF_ROLE on they concern the consumers. */
-static const char *const decided[] = {"warps", "registers", "turns", "separate", "ahead",
+static const char *const decided[] = {"warps", "registers", "turns", "chunks", "ahead",
                                       "waves", "lanes",     "instr", "block"};
 enum { N_DECIDED = sizeof decided / sizeof *decided, OF_ROLE = 3 };
 

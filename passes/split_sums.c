@@ -137,7 +137,7 @@ static void keep_product(tcc_func *f, const split *s)
         b.loc = sum->loc;
         set_map(TCC_EMIT_V(&b, tensor_write, parts, tensor_of(f, s, i)), s);
     }
-    tcc_attr_remove(&f->attrs, "separate");
+    tcc_attr_remove(&f->attrs, "chunks");
     tcc_attr_remove(&f->attrs, "ahead");
     tcc_attr_remove(&f->attrs, "may_spill");
 }
@@ -182,7 +182,7 @@ static void keep_rest(tcc_func *f, const split *s)
         tcc_attr_remove(&f->attrs, tcc_schedule_keys[key].name);
     set_tile(f, s);
     tcc_attr_remove(&f->attrs, "more");
-    tcc_attr_remove(&f->attrs, "separate");
+    tcc_attr_remove(&f->attrs, "chunks");
     tcc_attr_remove(&f->attrs, "ahead");
     tcc_attr_remove(&f->attrs, "may_spill");
 }

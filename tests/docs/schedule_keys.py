@@ -30,6 +30,8 @@ def rows(ir):
         value = ", ".join(f"`{w}`" for w in words)
         if form in ("TILE", "NUMBER"):
             value = f"{value}, each {least} to {most}" if words else f"{least} to {most}"
+        elif form == "NAMES":
+            value = f"intermediates: {value}"
         elif form == "WORDS":
             value += " for each tensor"
         whose = []  # vendors, or families of one of which not all have it

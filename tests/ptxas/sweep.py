@@ -155,7 +155,7 @@ def compile_refused(build, c, path):
         f"tile = [m, {c.m}, n, {c.n}, k, {c.k}], stages = {c.stages or 1}, warpgroups = "
         f"{c.warpgroups}, consumers = {c.consumers}, persistent = {c.persistent}, "
         f"producer = {c.producer}, swizzle = 128, epilogue = {c.epilogue}, group = 16, "
-        "separate = 1"
+        "chunks = 1"
     )
     functions = re.split(r"(?m)^(?=func )", variants)
     kept = [f for f in functions if not re.match(r"func @\w+__", f)]

@@ -19,7 +19,7 @@ syn region tileComment start="/\*" end="\*/" contains=@Spell
 " Keys and their words are names outside of schedules.
 syn region tileSettings start="\(\<schedule\>\_[^{}]*\)\@<={" end="}" contains=tileComment,tileNumber,tileKey,tileWord
 syn keyword tileKey contained tile stages warpgroups consumers operands producer swizzle epilogue staging
-syn keyword tileKey contained strips instr warps waves wave group raster cluster cache persistent split
+syn keyword tileKey contained strips instr warps waves wave group raster cluster cache persistent split separate fuse
 syn keyword tileWord contained cooperative pingpong in_order swapped grouped row column hilbert none warp warpgroup interleaved tma words
 syn keyword tileWord contained wgmma mma wmma fma naive evict_first evict_last static dynamic
 

@@ -42,14 +42,29 @@ static bool is_tiled(const tcc_func *f, const char *index)
     return tcc_tile_size_of(f, index, 0) > 0;
 }
 
-/* The innermost index but `other`; one that the schedule tiles comes before those that it does not. */
+static bool is_computed_with(const tcc_func *f, const char *index)
+{
+    bool is = false;
+    for (const tcc_op *op = f->body->first; op && !is; op = op->next)
+        is = tcc_access_computes_with(op, index);
+    return is;
+}
+
+/* The innermost index but `other`. One that the schedule tiles comes before those that it does not, and one that
+ * coordinates are computed with last: where it has one value in a tile, these are the same in all of it, or run along
+ * the tile's rows. */
 static const char *innermost(const tcc_func *f, tcc_attr map, const char *other)
 {
+    enum { COMPUTED, PLAIN, TILED };
     const char *found = NULL;
+    int rank = COMPUTED;
     for (size_t i = 0; i < map.list.n; i++) {
         const char *x = map.list.items[i].s;
-        if (strcmp(x, other) && (!found || !is_tiled(f, found) || is_tiled(f, x)))
-            found = x;
+        int of_x = is_tiled(f, x) ? TILED : is_computed_with(f, x) ? COMPUTED : PLAIN;
+        if (!strcmp(x, other) || of_x < rank)
+            continue;
+        found = x;
+        rank = of_x;
     }
     return found;
 }

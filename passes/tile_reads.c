@@ -198,6 +198,8 @@ tcc_op *tcc_tiling_read(tcc_tiling *t, tcc_op *read, const tcc_type *tile)
     int64_t dims[2];
     if (tcc_access_is_plain(read))
         return tcc_tiling_access(t, read, TCC_OP_tile_load, &read->operands[0], 1, 1, &tile);
+    for (size_t d = 0; d < rank; d++)
+        tcc_require_reach(t->b.func, tcc_access_expr(read, d));
     bool window = find_window(t, read, dims);
     tcc_value **operands = TCC_NEW_ARRAY(ir->arena, tcc_value *, 1 + rank);
     operands[0] = read->operands[0];

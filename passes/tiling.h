@@ -4,6 +4,7 @@
 #ifndef TCC_PASSES_TILING_H
 #define TCC_PASSES_TILING_H
 
+#include "ir/index.h"
 #include "ir/ir.h"
 #include "passes/pass.h"
 
@@ -37,6 +38,9 @@ tcc_op *tcc_tiling_access(tcc_tiling *t, const tcc_op *op, tcc_opcode code, tcc_
 tcc_op *tcc_tiling_read(tcc_tiling *t, tcc_op *read, const tcc_type *tile);
 /* The numbers that a tensor.index is, as a tile. */
 tcc_value *tcc_tiling_index(tcc_tiling *t, const tcc_op *op);
+/* Requires of a launch that the values of an expression are i32, and those of what its quotients divide
+ * (index_reach.c). */
+void tcc_require_reach(tcc_func *f, const tcc_index_expr *x);
 /* Rebuilds a tensor.read, a tensor.index or an elementwise op whose result is a field; of other ops it does nothing. */
 void tcc_tiling_op(tcc_tiling *t, tcc_op *op);
 

@@ -304,7 +304,7 @@ static tcc_status check_condition(tcc_run *run, tcc_attr condition)
         int64_t bytes = tcc_run_product(run, a[1], a[2].i);
         if (bytes > a[3].i)
             return TCC_FAIL(run, TCC_ERR_NO_VARIANT, NULL,
-                            "a span of %lld bytes, expected at most %lld", (long long)bytes,
+                            "a span of %lld, expected at most %lld", (long long)bytes,
                             (long long)a[3].i);
     } else {
         return TCC_FAIL(run, TCC_ERR_UNSUPPORTED, NULL, "unknown condition in 'requires'");

@@ -1,10 +1,11 @@
 """Prints a kernel that gathers elements: gathers.py TARGET ELEM; or writes what it reads, and what it is to store:
-gathers.py data FOLDER
+gathers.py data FOLDER; or whole numbers from LEAST to MOST: gathers.py numbers FILE LEAST MOST EXTENT...
 
 Y[m, n] = X[1, r[m], c[n]], 0 where a coordinate is outside. Elements of less than a byte are stored as i32.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
+import math
 import pathlib
 import random
 import struct
@@ -53,7 +54,14 @@ func @f(%X: tensor<{elem}[P, M, N]>, %r: tensor<i32[M]>, %c: tensor<i32[N]>, %Y:
 }}"""
 
 
+def numbers(path, least, most, *shape):
+    draw = random.Random(path)
+    write(pathlib.Path(path), shape, "<i4", [draw.randint(least, most) for _ in range(math.prod(shape))])
+
+
 if sys.argv[1] == "data":
     data(pathlib.Path(sys.argv[2]))
+elif sys.argv[1] == "numbers":
+    numbers(sys.argv[2], *map(int, sys.argv[3:]))
 else:
     print(kernel(*sys.argv[1:]))

@@ -233,7 +233,7 @@ tcc_value *tcc_emit_read_at(tcc_builder *b, const tcc_ast_kernel *kernel, const 
     operands[0] = e->param->value;
     for (size_t d = 0; d < n; d++) {
         tcc_split s = split(ir, kernel, e->args[d]);
-        bool is_number = !s.rest && tcc_index_plain(s.at) && e->of_domain; /* it has another extent */
+        bool is_number = !s.rest && tcc_index_plain(s.at) && !e->indices.data[d].index; /* it may have another extent */
         map[d] = tcc_attr_of_index(is_number ? tcc_index_number(ir, 0) : s.at);
         add_dims(dims, &rank, kernel, e->args[d]->free);
         if (!s.rest && !is_number)
@@ -261,8 +261,8 @@ static void add_bounds(tcc_builder *b, place *p, uint64_t over, const tcc_ast_ex
 {
     for (size_t d = 0; d < read->n_args; d++) {
         tcc_split s = split(p->ir, p->kernel, read->args[d]);
-        if (!s.rest && tcc_index_plain(s.at))
-            continue; /* an index that runs along the dimension */
+        if (read->indices.data[d].index)
+            continue; /* it runs along the dimension */
         const tcc_ast_dim *dim = &read->param->dims.data[d];
         const tcc_index_expr *end = extent_of(p->ir, dim);
         const tcc_index_expr *last = tcc_index_sub(p->ir, end, tcc_index_number(p->ir, 1));

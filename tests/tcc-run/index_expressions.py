@@ -1,0 +1,121 @@
+"""Evaluates kernels of index_expressions.tile term by term and compares: index_expressions.py PROGRAM.tile STEM
+
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+import subprocess
+import sys
+
+import numpy as np
+
+program, stem = sys.argv[1:]
+draw = np.random.default_rng(7)
+inf = np.inf
+
+
+def floats(*dims):
+    return draw.integers(-8, 9, dims).astype(np.float32)
+
+
+def at(x, *place):
+    """An element, 0 outside."""
+    inside = all(0 <= p < n for p, n in zip(place, x.shape))
+    return x[place] if inside else x.dtype.type(0)
+
+
+def is_in(x, *place):
+    return all(0 <= p < n for p, n in zip(place, x.shape))
+
+
+def table(dims, value, dtype=np.float32):
+    r = np.zeros(dims, dtype)
+    for place in np.ndindex(*dims):
+        r[place] = value(*place)
+    return r
+
+
+def run(target, kernel, dims, inputs, outputs, scalars=()):
+    command = ["tcc-run", program, "--kernel", kernel, "--target", target, "--on=interp", "--size",
+               ",".join(f"{name}={n}" for name, n in dims.items())]
+    for name, x in inputs.items():
+        np.save(f"{stem}.{name}.npy", x)
+        command += ["--input", f"{name}={stem}.{name}.npy"]
+    for name in outputs:
+        command += ["--output", f"{name}={stem}.out.{name}.npy"]
+    for name, value in scalars:
+        command += ["--set", f"{name}={value}"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    for name, expected in outputs.items():
+        found = np.load(f"{stem}.out.{name}.npy")
+        if not np.array_equal(found, expected, equal_nan=True):
+            sys.exit(f"{target}: {name} of {kernel} is\n{found}\nand not\n{expected}")
+
+
+def convolution(target):
+    x, w = floats(2, 9, 5), floats(3, 5, 4)
+    w[0, 0, 0] = inf  # which no element outside x may meet
+    x[:, 1::2, 0] = 1
+    y = table((2, 5, 4), lambda b, p, f: sum(x[b, 2 * p + r - 1, c] * w[r, c, f] for r in range(3) for c in range(5)
+                                             if is_in(x, b, 2 * p + r - 1, c)))
+    run(target, "convolution", dict(B=2, H=9, C=5, R=3, P=5, F=4), {"x": x, "w": w}, {"y": y})
+
+
+def pool(target):
+    x = -1 - np.abs(floats(5, 6))
+    y = table((4, 4), lambda p, q: max([x[2 * p + r, 2 * q + s] for r in range(3) for s in (-1, 0, 1)
+                                        if is_in(x, 2 * p + r, 2 * q + s)], default=-inf))
+    run(target, "pool", dict(H=5, W=6, P=4, Q=4), {"x": x}, {"y": y})
+
+
+def windows(target):
+    k, w, reach = floats(14, 8), floats(9), 3
+
+    def js(i):
+        return [j for j in range(14) if j <= i + 5 and j > i - reach and j % 4 != 2]
+
+    run(target, "windows", dict(S=9, T=14, D=8), {"K": k, "w": w},
+        {"O": table((9, 8), lambda i, d: sum(k[j, d] * w[i] for j in js(i))),
+         "n": table((9,), lambda i: sum(js(i)), np.int32)}, [("W", reach)])
+
+
+def experts(target):
+    x, w, start = floats(9, 5), floats(3, 5, 7), np.array([0, 2, 2, 8], np.int32)
+    y = table((9, 7), lambda t, n: sum(x[t, k] * w[e, k, n] for e in range(3) for k in range(5)
+                                       if start[e] <= t < start[e + 1]))
+    run(target, "experts", dict(T=9, K=5, E=3, N=7, E1=4), {"X": x, "W": w, "start": start}, {"Y": y})
+
+
+def paged(target):
+    x, page = floats(256, 8), np.array([[3, 0, 2], [1, -1, 4]], np.int32)
+    y = table((2, 200, 8), lambda b, j, d: at(x, at(page, b, j // 64) * 64 + j % 64, d))
+    run(target, "paged", dict(P=256, D=8, B=2, Q=3, J=200), {"X": x, "page": page}, {"Y": y})
+
+
+def numbers(target):
+    x, i = floats(4, 8), np.array([-7, 5, -1, 6], np.int32)
+    run(target, "numbers", dict(M=4, K=8), {"X": x, "i": i},
+        {"Y": table((4,), lambda m: x[m].sum() / 8),
+         "Z": table((4, 8), lambda m, k: (i[m] - m) // (k + 1) + (i[m] - k) % 3 + 4, np.int32),
+         "V": table((4, 8), lambda m, k: x[m, k] + 0.5 * m - k // 2)})
+
+
+def places(target):
+    x = floats(9, 9)
+    run(target, "places", dict(N=9), {"X": x},
+        {"d": np.diag(x).copy(), "z": table((9,), lambda n: x[2, n] + x[n, 0] + x[n, 8 - n]),
+         "t": table((9, 9), lambda m, n: at(x, m * n, (n + m) // 2))})
+
+
+def triangle(target):
+    x, v = floats(7, 9), floats(9)
+
+    def tail(m, n):
+        return sum(v[n + k] * x[m, k] for k in range(9) if n + k < 9)
+
+    run(target, "triangle", dict(M=7, N=9), {"X": x, "x": v},
+        {"Y": table((7, 9), lambda m, n: x[m, n] if n < m and m != 3 else 0),
+         "l": table((7,), lambda m: min([x[m, n] + tail(m, n) for n in range(9) if n < m], default=inf))})
+
+
+for target in ("sm_90a", "gfx1100"):
+    for kernel in (convolution, pool, windows, experts, paged, numbers, places, triangle):
+        kernel(target)

@@ -102,6 +102,8 @@ typedef struct tcc_ast_stmt {
     bool live;       /* an output depends on it */
     uint64_t free;
     struct tcc_ast_stmt *of;    /* the definition that this is, with other indices */
+    const struct tcc_ast_stmt *reader; /* a statement that reads it so */
+    struct tcc_ast_expr **at;   /* of that, the coordinates that are more than indices; else NULL */
     struct tcc_ast_stmt *again; /* the next one of those that are this one with other indices */
     tcc_value *value;
 } tcc_ast_stmt;

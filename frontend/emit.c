@@ -85,16 +85,6 @@ static tcc_value *emit_conversion(tcc_builder *b, tcc_value *v, tcc_scalar to)
     return emit_clamp(b, v, to);
 }
 
-static tcc_value *emit_read(tcc_builder *b, const tcc_ast_kernel *kernel, const tcc_ast_expr *e)
-{
-    if (e->stmt)
-        return e->stmt->value;
-    if (!e->param)
-        return emit_cast(b, tcc_emit_whole(b, kernel, e->at), elem_of(e));
-    bool is_scalar = e->param->role == TCC_ROLE_SCALAR;
-    return emit_cast(b, is_scalar ? e->param->value : tcc_emit_read_at(b, kernel, e), elem_of(e));
-}
-
 static bool is_among(const tcc_ast_indices *indices, const char *name)
 {
     bool is = false;
@@ -119,6 +109,25 @@ static tcc_value *emit_where(tcc_builder *b, tcc_value *condition, tcc_value *x,
     tcc_value *operands[] = {condition, x, y}, *first[] = {x, y, condition};
     const tcc_type *type = tcc_emit_joined_type(b->func->ir, x->type->elem, 3, first);
     return &tcc_op_create(b, TCC_OP_arith_select, 3, operands, 1, &type)->results[0];
+}
+
+/* An intermediate's element; 0 outside. */
+static tcc_value *emit_intermediate(tcc_builder *b, const tcc_ast_kernel *kernel, const tcc_ast_expr *e)
+{
+    tcc_value *v = e->stmt->value, *inside = tcc_emit_is_inside(b, kernel, e);
+    const tcc_type *type = tcc_type_scalar(b->func->ir, v->type->elem);
+    bool ints = tcc_scalar_classify(type->elem) == TCC_CLASS_INT;
+    return inside ? emit_where(b, inside, v, ints ? tcc_build_int(b, type, 0) : tcc_build_float(b, type, 0)) : v;
+}
+
+static tcc_value *emit_read(tcc_builder *b, const tcc_ast_kernel *kernel, const tcc_ast_expr *e)
+{
+    if (e->stmt)
+        return emit_intermediate(b, kernel, e);
+    if (!e->param)
+        return emit_cast(b, tcc_emit_whole(b, kernel, e->at), elem_of(e));
+    bool is_scalar = e->param->role == TCC_ROLE_SCALAR;
+    return emit_cast(b, is_scalar ? e->param->value : tcc_emit_read_at(b, kernel, e), elem_of(e));
 }
 
 /* The place of an extremum, of which the IR counts from the index's first value. */

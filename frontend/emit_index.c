@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "frontend/sema.h"
 #include "support/extent.h"
 
 /* ---- index expressions ---------------------------------------------------------------------- */
@@ -186,7 +187,7 @@ static void want_operands(tcc_ir *ir, const tcc_ast_kernel *kernel, const tcc_as
     if (e->kind == TCC_AST_APPLY)
         for (size_t i = 0; i < e->n_args; i++)
             e->args[i]->wanted = true;
-    for (size_t i = 0; e->kind == TCC_AST_READ && !e->stmt && i < e->n_args; i++) {
+    for (size_t i = 0; e->kind == TCC_AST_READ && i < e->n_args; i++) {
         tcc_split s = split(ir, kernel, e->args[i]);
         if (s.rest)
             s.rest->wanted = true;
@@ -263,8 +264,10 @@ static void add_bounds(tcc_builder *b, place *p, uint64_t over, const tcc_ast_ex
         tcc_split s = split(p->ir, p->kernel, read->args[d]);
         if (read->indices.data[d].index)
             continue; /* it runs along the dimension */
-        const tcc_ast_dim *dim = &read->param->dims.data[d];
-        const tcc_index_expr *end = extent_of(p->ir, dim);
+        const tcc_ast_index *index = read->stmt ? tcc_sema_definition(read->stmt)->indices.data[d].index : NULL;
+        const tcc_index_expr *end = extent_of(p->ir, index ? index->extent : &read->param->dims.data[d]);
+        if (index && index->least)
+            s.at = tcc_index_sub(p->ir, s.at, tcc_index_number(p->ir, index->least));
         const tcc_index_expr *last = tcc_index_sub(p->ir, end, tcc_index_number(p->ir, 1));
         bool low = s.rest || !is_never_negative(p, s.at);
         bool high = s.rest || !is_never_negative(p, tcc_index_sub(p->ir, last, s.at));
@@ -280,6 +283,14 @@ static void add_bounds(tcc_builder *b, place *p, uint64_t over, const tcc_ast_ex
         if (high)
             add_condition(b, to, tcc_emit_binary(b, TCC_OP_arith_cmp, at, emit_at(b, end), "lt"));
     }
+}
+
+tcc_value *tcc_emit_is_inside(tcc_builder *b, const tcc_ast_kernel *kernel, const tcc_ast_expr *read)
+{
+    tcc_emit_conditions c = {NULL, NULL};
+    place p = {b->func->ir, kernel, read->free};
+    add_bounds(b, &p, 0, read, &c);
+    return c.of_all;
 }
 
 /* Whether the i-th expression of a statement is of the terms of a reduction, and of none inside it. */
@@ -301,7 +312,7 @@ tcc_emit_conditions tcc_emit_conditions_of(tcc_builder *b, const tcc_ast_kernel 
         over |= reduce->indices.data[i].index->bit;
     for (size_t i = reduce->first;; i++) {
         const tcc_ast_expr *e = stmt->exprs.data[i];
-        if (e->kind == TCC_AST_READ && e->param && e->wanted && is_of_terms(stmt, i, reduce))
+        if (e->kind == TCC_AST_READ && e->wanted && is_of_terms(stmt, i, reduce))
             add_bounds(b, &p, over, e, &c);
         if (e == reduce->args[0])
             break;

@@ -23,6 +23,8 @@ void tcc_emit_want(tcc_ir *ir, const tcc_ast_kernel *kernel, const tcc_ast_stmt 
 tcc_value *tcc_emit_read_at(tcc_builder *b, const tcc_ast_kernel *kernel, const tcc_ast_expr *e);
 /* The index or dimension that a name is, an i32. */
 tcc_value *tcc_emit_whole(tcc_builder *b, const tcc_ast_kernel *kernel, const tcc_index_expr *x);
+/* Whether the coordinates of an intermediate are within the extents of its indices; NULL: they always are. */
+tcc_value *tcc_emit_is_inside(tcc_builder *b, const tcc_ast_kernel *kernel, const tcc_ast_expr *read);
 tcc_emit_conditions tcc_emit_conditions_of(tcc_builder *b, const tcc_ast_kernel *kernel, const tcc_ast_stmt *stmt,
                                            const tcc_ast_expr *reduce);
 /* An op of two operands; with the indices of both. Comparisons have a predicate. */

@@ -3,46 +3,57 @@
  * Before:  t[i] = exp(x[i]);   C[m, n] = t[m] * t[n];
  * After:   t[m] = exp(x[m]);   t[n] = exp(x[n]);   C[m, n] = t[m] * t[n];
  *
- * Such a read refers to a copy of the definition with its indices, which follows the original. An index that is summed
- * there and free where it is read is renamed. Later passes see nothing of this.
+ * Such a read refers to a copy of the definition with its coordinates, which follows the original: indices take the
+ * places of indices, and so do expressions, as in t[i + 1]. An index that is summed there and free where it is read is
+ * renamed. Later passes see nothing of this.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
 #include "frontend/sema.h"
 
-static bool same_indices(const tcc_ast_indices *x, const tcc_ast_indices *y)
+/* Whether a definition, or one of its copies, is the one that an expression reads. */
+static bool has_coordinates(const tcc_ast_stmt *stmt, const tcc_ast_expr *e)
 {
-    bool same = x->len == y->len;
-    for (size_t i = 0; same && i < x->len; i++)
-        same = x->data[i].index == y->data[i].index;
+    bool same = stmt->indices.len == e->n_args;
+    for (size_t d = 0; same && d < e->n_args; d++) {
+        const tcc_ast_index *index = e->indices.data[d].index;
+        const tcc_index_expr *at = index || !stmt->at || !stmt->at[d] ? NULL : stmt->at[d]->at;
+        same = index ? stmt->indices.data[d].index == index : at && at == e->args[d]->at;
+    }
     return same;
 }
 
-tcc_ast_stmt *tcc_sema_renamed(tcc_sema *s, tcc_ast_stmt *stmt, tcc_ast_name at, const tcc_ast_indices *indices)
+tcc_ast_stmt *tcc_sema_renamed(tcc_sema *s, tcc_ast_stmt *stmt, const tcc_ast_stmt *reader, const tcc_ast_expr *e)
 {
     stmt = stmt->of ? stmt->of : stmt;
-    if (same_indices(&stmt->indices, indices))
+    if (has_coordinates(stmt, e))
         return stmt;
     tcc_ast_stmt *again = stmt->again;
-    while (again && !same_indices(&again->indices, indices))
+    while (again && !has_coordinates(again, e))
         again = again->again;
     if (again)
         return again;
     again = TCC_NEW(s->arena, tcc_ast_stmt);
-    *again = (tcc_ast_stmt){.name = at, .indices = *indices, .of = stmt, .again = stmt->again};
-    for (size_t i = 0; i < indices->len; i++)
-        again->free |= indices->data[i].index->bit;
+    *again = (tcc_ast_stmt){.name = e->name, .of = stmt, .again = stmt->again, .reader = reader, .free = e->free};
+    again->at = TCC_NEW_ARRAY(s->arena, tcc_ast_expr *, e->n_args);
+    for (size_t d = 0; d < e->n_args; d++) {
+        TCC_PUSH(s->arena, &again->indices, e->indices.data[d]);
+        again->at[d] = e->indices.data[d].index ? NULL : e->args[d];
+    }
     stmt->again = again;
     return again;
 }
 
 /* ---- indices ------------------------------------------------------------------------------- */
 
-/* What takes the place of each index of the kernel, by its number; index NULL: it stays. */
+/* What takes the place of each index of the kernel, by its number: another one, index NULL: it stays; or, but for those
+ * that are reduced, an expression. */
 typedef struct renaming {
     tcc_sema *s;
+    tcc_ast_stmt *again;
     tcc_ast_index_use to[TCC_MAX_INDICES];
+    const tcc_ast_expr *by[TCC_MAX_INDICES];
 } renaming;
 
 static tcc_ast_index_use *place_of(renaming *r, const tcc_ast_index *index)
@@ -76,43 +87,75 @@ static bool add_index(renaming *r, const tcc_ast_index_use *use)
     return true;
 }
 
-static bool find_renaming(renaming *r, const tcc_ast_stmt *again)
+static size_t number_of(const renaming *r, const tcc_ast_index *index)
 {
-    const tcc_ast_stmt *stmt = again->of;
-    for (size_t i = 0; i < stmt->indices.len; i++)
-        *place_of(r, stmt->indices.data[i].index) = again->indices.data[i];
+    return (size_t)(index - r->s->kernel->indices);
+}
+
+static bool find_renaming(renaming *r)
+{
+    const tcc_ast_stmt *again = r->again, *stmt = again->of;
+    for (size_t i = 0; i < stmt->indices.len; i++) {
+        const tcc_ast_index *index = stmt->indices.data[i].index;
+        r->by[number_of(r, index)] = again->at[i];
+        if (!again->at[i])
+            *place_of(r, index) = again->indices.data[i];
+    }
     for (size_t i = 0; i < stmt->exprs.len; i++) {
         const tcc_ast_expr *e = stmt->exprs.data[i];
-        if (e->kind != TCC_AST_REDUCE)
-            continue;
-        for (size_t k = 0; k < e->indices.len; k++) {
+        for (size_t k = 0; e->kind == TCC_AST_REDUCE && k < e->indices.len; k++) {
             const tcc_ast_index_use *over = &e->indices.data[k];
-            if (again->free & over->index->bit && !place_of(r, over->index)->index && !add_index(r, over))
+            bool clashes = again->free & over->index->bit || r->by[number_of(r, over->index)];
+            if (clashes && !place_of(r, over->index)->index && !add_index(r, over))
                 return false;
         }
     }
     return true;
 }
 
-static void rename_indices(renaming *r, tcc_ast_indices *indices)
+/* Whether the i-th expression of a definition is of a reduction over an index. */
+static bool is_reduced(const tcc_ast_stmt *stmt, size_t i, const tcc_ast_index *index)
 {
-    tcc_ast_indices renamed = {0};
-    for (size_t i = 0; i < indices->len; i++) {
-        const tcc_ast_index *index = indices->data[i].index; /* NULL: a coordinate that is more than one */
-        const tcc_ast_index_use *to = index ? place_of(r, index) : NULL;
-        TCC_PUSH(r->s->arena, &renamed, to && to->index ? *to : indices->data[i]);
+    bool is = false;
+    for (size_t r = i + 1; r < stmt->exprs.len && !is; r++) {
+        const tcc_ast_expr *e = stmt->exprs.data[r];
+        for (size_t k = 0; e->kind == TCC_AST_REDUCE && e->first <= i && k < e->indices.len; k++)
+            is |= e->indices.data[k].index == index;
     }
-    *indices = renamed;
+    return is;
 }
 
-static uint64_t rename_set(const renaming *r, uint64_t set)
+/* The expression that the i-th one of the definition, an index, becomes; NULL: it stays an index. */
+static const tcc_ast_expr *replacement(const renaming *r, size_t i)
 {
-    uint64_t renamed = 0;
-    const tcc_ast_kernel *kernel = r->s->kernel;
-    for (size_t i = 0; i < kernel->n_indices; i++)
-        if (set & kernel->indices[i].bit)
-            renamed |= r->to[i].index ? r->to[i].index->bit : kernel->indices[i].bit;
-    return renamed;
+    const tcc_ast_expr *e = r->again->of->exprs.data[i];
+    const tcc_ast_expr *by = e->index ? r->by[number_of(r, e->index)] : NULL;
+    return by && !is_reduced(r->again->of, i, e->index) ? by : NULL;
+}
+
+static void rename_index(renaming *r, tcc_ast_index_use *use)
+{
+    const tcc_ast_index_use *to = place_of(r, use->index);
+    if (to->index)
+        *use = *to;
+}
+
+/* Of a reduction; of a read those that are its coordinates. */
+static void rename_indices(renaming *r, tcc_ast_expr *e)
+{
+    tcc_ast_indices renamed = {0};
+    for (size_t i = 0; i < e->indices.len; i++) {
+        tcc_ast_index_use use = e->indices.data[i];
+        const tcc_ast_expr *arg = e->kind == TCC_AST_READ ? e->args[i] : NULL;
+        if (!arg) {
+            rename_index(r, &use);
+        } else {
+            use.index = arg->kind == TCC_AST_NAME && !e->of_domain ? arg->index : NULL;
+            use.text = use.index ? use.index->name : NULL;
+        }
+        TCC_PUSH(r->s->arena, &renamed, use);
+    }
+    e->indices = renamed;
 }
 
 /* ---- statements ---------------------------------------------------------------------------- */
@@ -128,26 +171,78 @@ void tcc_sema_find_args(tcc_arena *arena, tcc_ast_expr *e, const tcc_ast_exprs *
     e->args = args;
 }
 
+/* Adds a copy of an expression, whose operands have been added. */
+static tcc_ast_expr *add_copy(renaming *r, const tcc_ast_expr *of)
+{
+    tcc_ast_exprs *exprs = &r->again->exprs;
+    tcc_ast_expr *e = TCC_NEW(r->s->arena, tcc_ast_expr);
+    *e = *of;
+    tcc_sema_find_args(r->s->arena, e, exprs);
+    e->first = e->n_args ? e->args[0]->first : exprs->len;
+    TCC_PUSH(r->s->arena, exprs, e);
+    return e;
+}
+
+/* What an expression varies with, by its operands. */
+static uint64_t find_free(const tcc_ast_expr *e)
+{
+    uint64_t free = e->index ? e->index->bit : 0;
+    for (size_t i = 0; i < e->n_args; i++)
+        free |= e->args[i]->free;
+    for (size_t i = 0; e->kind == TCC_AST_REDUCE && i < e->indices.len; i++)
+        free &= ~e->indices.data[i].index->bit;
+    return free;
+}
+
+static const tcc_function *conversion_to(tcc_scalar elem)
+{
+    size_t i = 0;
+    while (tcc_function_at(i)->code != TCC_OP_arith_cast || tcc_function_at(i)->to != elem)
+        i++;
+    return tcc_function_at(i);
+}
+
+/* Adds the coordinate that takes the place of an index, in the type that this has. */
+static void add_coordinate(renaming *r, const tcc_ast_expr *by, const tcc_ast_expr *index)
+{
+    const tcc_ast_exprs *from = &r->again->reader->exprs, *to = &r->again->exprs;
+    size_t n = to->len;
+    for (size_t i = by->first;; i++) {
+        tcc_sema_find_at(r->s, add_copy(r, from->data[i]));
+        if (from->data[i] == by)
+            break;
+    }
+    if (index->type != TCC_AST_INT) {
+        tcc_ast_expr cast = {.kind = TCC_AST_APPLY, .name = index->name, .n_args = 1, .type = index->type};
+        cast.free = to->data[to->len - 1]->free;
+        cast.function = conversion_to(tcc_sema_elem_of(index->type));
+        add_copy(r, &cast);
+    }
+    r->s->kernel->n_exprs += to->len - n;
+}
+
 /* What is found out of a definition holds of it with other indices. */
 static void write_again(tcc_sema *s, tcc_ast_stmt *again)
 {
-    renaming r = {.s = s};
+    renaming r = {.s = s, .again = again};
     const tcc_ast_stmt *stmt = again->of;
-    s->kernel->n_exprs += stmt->exprs.len;
-    if (!tcc_sema_has_room_for_exprs(s, again->name.loc) || !find_renaming(&r, again))
+    if (!find_renaming(&r))
         return;
-    for (size_t i = 0; i < stmt->exprs.len; i++) {
-        tcc_ast_expr *e = TCC_NEW(s->arena, tcc_ast_expr);
-        *e = *stmt->exprs.data[i];
-        tcc_sema_find_args(s->arena, e, &again->exprs);
-        rename_indices(&r, &e->indices);
+    for (size_t i = 0; i < stmt->exprs.len && tcc_sema_has_room_for_exprs(s, again->name.loc); i++) {
+        const tcc_ast_expr *by = replacement(&r, i);
+        if (by) {
+            add_coordinate(&r, by, stmt->exprs.data[i]);
+            continue;
+        }
+        s->kernel->n_exprs++;
+        tcc_ast_expr *e = add_copy(&r, stmt->exprs.data[i]);
+        rename_indices(&r, e);
         if (e->index && place_of(&r, e->index)->index)
             e->index = place_of(&r, e->index)->index;
-        e->free = rename_set(&r, e->free);
+        e->free = find_free(e);
         tcc_sema_find_at(s, e);
         if (e->stmt)
-            e->stmt = tcc_sema_renamed(s, e->stmt, e->name, &e->indices);
-        TCC_PUSH(s->arena, &again->exprs, e);
+            e->stmt = tcc_sema_renamed(s, e->stmt, again, e);
     }
     again->valid = true;
 }

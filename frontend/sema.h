@@ -1,7 +1,7 @@
 /* sema: does a syntax tree mean anything? sema.c has the file and signatures, sema_body.c statements, rename.c those
  * that are read with other indices, sema_domain.c domains of indices, sema_expr.c expressions and indices, sema_type.c
- * what is an integer and what a float, sema_schedule.c schedules. Every error is reported where it is made, once: what depends on something wrong
- * keeps silent.
+ * what is an integer and what a float, sema_schedule.c schedules. Every error is reported where it is made, once: what
+ * depends on something wrong keeps silent.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_FRONTEND_SEMA_H
@@ -91,9 +91,9 @@ bool tcc_sema_indices(tcc_sema *s, tcc_ast_indices *uses, const char *list, uint
 /* Whether the kernel may have one more index; whether it may have this many expressions. */
 bool tcc_sema_has_room_for_index(tcc_sema *s, tcc_loc loc);
 bool tcc_sema_has_room_for_exprs(tcc_sema *s, tcc_loc loc);
-/* The definition of an intermediate with these indices, which may be its own; `at`: where it is read so. It is written
- * when all statements have been checked. */
-tcc_ast_stmt *tcc_sema_renamed(tcc_sema *s, tcc_ast_stmt *stmt, tcc_ast_name at, const tcc_ast_indices *indices);
+/* The definition of an intermediate with the coordinates at which an expression of a statement reads it, which may be
+ * its own indices. It is written when all statements have been checked. */
+tcc_ast_stmt *tcc_sema_renamed(tcc_sema *s, tcc_ast_stmt *stmt, const tcc_ast_stmt *reader, const tcc_ast_expr *e);
 void tcc_sema_write_again(tcc_sema *s);
 /* Finds the operands of a copy of an expression, which follows copies of what is inside it. */
 void tcc_sema_find_args(tcc_arena *arena, tcc_ast_expr *e, const tcc_ast_exprs *exprs);

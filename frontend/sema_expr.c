@@ -188,10 +188,8 @@ static void share_extent(tcc_ast_index *index, const tcc_ast_index *other)
 /* An index takes the place of one of a definition: both range over one dimension. */
 static bool bind_to_index(tcc_sema *s, const tcc_ast_index_use *use, tcc_ast_index *index, const tcc_ast_stmt *stmt)
 {
-    if (!use->index) {
-        tcc_sema_unsupported(s, use->loc, "an intermediate at a coordinate that is more than an index");
-        return false;
-    }
+    if (!use->index)
+        return true; /* a coordinate that is more */
     share_extent(use->index, index);
     share_extent(index, use->index);
     if (!index->extent || dims_agree(use->index->extent, index->extent))
@@ -221,7 +219,7 @@ static bool check_read_of_stmt(tcc_sema *s, tcc_ast_expr *e, tcc_ast_stmt *stmt,
     for (size_t i = 0; i < stmt->indices.len; i++)
         if (!bind_to_index(s, &e->indices.data[i], stmt->indices.data[i].index, stmt))
             return false;
-    e->stmt = tcc_sema_renamed(s, stmt, e->name, &e->indices);
+    e->stmt = tcc_sema_renamed(s, stmt, in, e);
     e->type = stmt->exprs.data[stmt->exprs.len - 1]->type;
     return true;
 }

@@ -116,6 +116,33 @@ def triangle(target):
          "l": table((7,), lambda m: min([x[m, n] + tail(m, n) for n in range(9) if n < m], default=inf))})
 
 
+def shifted(target):
+    x, row = floats(9), np.array([3, -1, 9, 8, 0, 0, 7, 100, 2], np.int32)
+    t = x * x + 1
+    a = table((9,), lambda i: 2 * at(t, i + 1))
+    run(target, "shifted", dict(N=9), {"x": x, "row": row},
+        {"y": table((9,), lambda i: at(t, i + 1) + at(t, i - 1) * t[8 - i]),
+         "z": table((9,), lambda i: at(t, row[i]) + t[0]), "u": table((9,), lambda i: at(a, 2 * i) + t[i // 2])})
+
+
+def inner(target):
+    x, a = floats(6), floats(6, 6)
+    r = table((6,), lambda n: sum(x[k] * x[n + k] for k in range(6) if n + k < 6))
+    t = a * x
+    run(target, "inner", dict(N=6), {"x": x, "A": a},
+        {"y": table((6,), lambda n: x[n // 2] - x.max()), "w": table((6,), lambda k: at(r, k + 1)),
+         "d": table((6,), lambda m: t[m, m // 2] + t[m, m] + sum(t[n, m] * t[m, n + 1] for n in range(5)))})
+
+
+def terms(target):
+    x, w = floats(9), floats(5)
+    t = x * x + 1
+    reached = [[(t[i + j - 2], w[j]) for j in range(5) if is_in(t, i + j - 2)] for i in range(9)]
+    run(target, "terms", dict(N=9, K=5), {"x": x, "w": w},
+        {"y": table((9,), lambda i: sum(p * q for p, q in reached[i])),
+         "m": table((9,), lambda i: min(p + q for p, q in reached[i]))})
+
+
 for target in ("sm_90a", "gfx1100"):
-    for kernel in (convolution, pool, windows, experts, paged, numbers, places, triangle):
+    for kernel in (convolution, pool, windows, experts, paged, numbers, places, triangle, shifted, inner, terms):
         kernel(target)

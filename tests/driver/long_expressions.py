@@ -17,7 +17,7 @@ PRODUCT = """kernel f(A: f16[M, K], B: f16[K, N], X: f32[M, N]) -> (C: f32[M, N]
 {steps}    C[m, n] = t{n}[m, n] + X[m, n];
 }}
 """
-OPERAND = """kernel f(A: f16[M, K], B: f16[K, N]) -> (C: f32[M, N])
+OPERAND = """kernel long_operand(A: f16[M, K], B: f16[K, N]) -> (C: f32[M, N])
 {{
     t0[m, k] = A[m, k] + 0.5;
 {steps}    C[m, n] = sum(k) f16(t{n}[m, k]) * B[k, n];

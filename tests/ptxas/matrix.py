@@ -60,6 +60,8 @@ SPILLS = {
     "gated_by_lanes": 256,  # of tests/passes/fma_narrow.tile: four computed operands
     "singles__direct": 4,  # of tests/passes/sm_50.tile for sm_62, with half the registers
     "singles__generic": 4,
+    "long_operand": 62,  # of tests/driver/long_expressions.py: an operand that is computed by 50 functions
+    "nibbles": 72,  # of tests/passes/computed_elements.tile for sm_75: half bytes and a scale in registers
     "halves_computed": 68,  # half bytes and a scale in the registers of a warp; 12.4 and the newest
 }
 
@@ -125,7 +127,7 @@ def compile_all(build, tool, sources, folder, jobs, options=()):
 
 def is_expected(name, line):
     entry = re.search(r"in the function '(\S+)'", line)
-    codes = [WARNINGS.get(name), entry and WARNINGS.get(entry[1])]
+    codes = [WARNINGS.get(name.split()[0]), entry and WARNINGS.get(entry[1])]
     return any(code and "(%s)" % code in line for code in codes)
 
 
@@ -286,7 +288,7 @@ def main():
     made = compiled("tcc", examples, "--no-verify-pipeline") + compiled("tcc", examples, "--target=sm_89")
     made += compiled("tcc", gpu_tests, "--tiles=1", "--no-verify-pipeline")
     made += compiled("tcc", gpu_tests, "--tiles=1", "--target=sm_89")
-    made += compiled("tcc-opt", by_hand)
+    made += compiled("tcc-opt", by_hand, "--no-verify-pipeline")
     made += [("lit: " + os.path.basename(f), f) for f in sorted(glob.glob(home + "/ptx/*.ptx"))]
     failed = [name for name, path in made if not path]
     for name in failed:

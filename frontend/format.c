@@ -101,7 +101,7 @@ static void add_pieces(formatter *f, const char *source, size_t size, tcc_intern
 
 static bool is_operator(tcc_tile_token_kind kind)
 {
-    return kind >= TCC_TOK_LE && kind <= TCC_TOK_SLASH && kind != TCC_TOK_ASSIGN;
+    return kind >= TCC_TOK_LE && kind <= TCC_TOK_PERCENT && kind != TCC_TOK_ASSIGN;
 }
 
 /* Finds out what a token is by those before it. */
@@ -131,8 +131,8 @@ static void annotate(formatter *f)
         brackets -= p->kind == TCC_TOK_RBRACKET;
         if (p->kind == TCC_TOK_MINUS)
             p->is_sign = in_schedule || !before || before->closes_sum || is_operator(before->kind) ||
-                         before->kind == TCC_TOK_LPAREN || before->kind == TCC_TOK_COMMA ||
-                         before->kind == TCC_TOK_ASSIGN;
+                         before->kind == TCC_TOK_LPAREN || before->kind == TCC_TOK_LBRACKET ||
+                         before->kind == TCC_TOK_COMMA || before->kind == TCC_TOK_COLON || before->kind == TCC_TOK_ASSIGN;
         before = p;
     }
 }
@@ -167,7 +167,7 @@ static bool may_break(const formatter *f, const item *it, size_t i, bool in_prod
     const piece *p = &f->pieces.data[i];
     if (i == it->first || p->is_comment)
         return false;
-    bool product = p->kind == TCC_TOK_STAR || p->kind == TCC_TOK_SLASH;
+    bool product = p->kind == TCC_TOK_STAR || p->kind == TCC_TOK_SLASH || p->kind == TCC_TOK_PERCENT;
     if (is_operator(p->kind) && !p->is_sign)
         return in_products || !product;
     return p[-1].kind == TCC_TOK_COMMA && !p[-1].is_comment && !p[-1].in_brackets;

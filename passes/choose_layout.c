@@ -239,12 +239,14 @@ static bool is_spread(const tcc_op *op)
     return tcc_attr_find(&op->attrs, "spread");
 }
 
-/* Whether an unaligned row runs along the tile's rows, in elements that can be combined into words. */
+/* Whether an unaligned row runs along the tile's rows, in elements that can be combined into words. What follows a row
+ * is then undefined: the tile must be in step with it, so that nothing else is there. */
 static bool can_take_words(const tcc_func *f, const tcc_target *target, const tcc_op *load, const tcc_value *tensor)
 {
     unsigned bits = tcc_scalar_bits(tensor->type->elem);
-    return !tcc_target_can(target, TCC_CAN_buffer) && (bits == 8 || bits == 16) &&
-           contiguous_dim(load, tensor->type) == 1 && tcc_assumes_align(f, tensor, WORD);
+    bool runs = !tcc_target_can(target, TCC_CAN_buffer) && (bits == 8 || bits == 16) &&
+                contiguous_dim(load, tensor->type) == 1 && tcc_assumes_align(f, tensor, WORD);
+    return runs && !load->operands[tensor->type->rank]->def; /* an index, and nothing computed of it */
 }
 
 /* Whether rows end at multiples of this many bytes; the padding after a row is not used. */

@@ -30,7 +30,8 @@ static bool has_quotient(const tcc_index_expr *x)
     return has;
 }
 
-/* What quotients are multiplied by is divided as they are, if that leaves nothing; else they count as what they divide. */
+/* What quotients are multiplied by is divided as they are, if that leaves nothing; else they count as what they
+ * divide. */
 static const tcc_index_expr *reach_of_term(tcc_func *f, const tcc_index_term *term)
 {
     const tcc_index_expr *p = tcc_index_number(f->ir, term->number < 0 ? -term->number : term->number);

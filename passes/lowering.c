@@ -238,6 +238,17 @@ static bool require_multiple(tcc_lowering *l, tcc_dim dim, int64_t n)
     return false;
 }
 
+bool tcc_low_is_multiple(tcc_lowering *l, const tcc_value *at, int64_t n)
+{
+    bool is = tcc_is_multiple(at, n, NULL);
+    tcc_attr dims = tcc_attr_list(&l->f->attrs, "dims");
+    for (size_t i = 0; i < dims.list.n && !is; i++) {
+        tcc_dim d = {.name = dims.list.items[i].s};
+        is = tcc_is_multiple(at, n, &d) && require_multiple(l, d, n);
+    }
+    return is;
+}
+
 bool tcc_low_ends_in_group(tcc_lowering *l, const tcc_type *t, int64_t n)
 {
     if (n == 1 || !t->row_bytes)

@@ -175,7 +175,7 @@ static bool plan(tcc_lowering *low, tcc_access *a)
                 a->room[x] = tcc_low_bin(low, TCC_OP_arith_sub, tcc_low_extent(low, t->dims[d]),
                                          first);
                 a->contiguous |= x == 1 && one;
-                whole &= x != 1 || tcc_is_multiple(a->at[d], step, NULL);
+                whole &= x != 1 || tcc_low_is_multiple(low, a->at[d], step);
             }
         a->origin = tcc_low_bin(low, TCC_OP_arith_add, a->origin, tcc_low_scaled(low, first, stride));
         if (!known)

@@ -5,6 +5,7 @@
 
 #include "ir/assume.h"
 #include "ir/machine.h"
+#include "passes/tiling.h"
 
 enum { ACCESS_BITS = 128 };
 
@@ -69,10 +70,34 @@ static const char *innermost(const tcc_func *f, tcc_attr map, const char *other)
     return found;
 }
 
+/* Whether what is added to n is a multiple of every vector: of numbers that are, or of rows as long as the outputs'. */
+static bool begins_at_vectors(const tcc_pointwise *p, const tcc_index_expr *at)
+{
+    enum { MOST = ACCESS_BITS / 8 };
+    bool all = true;
+    for (size_t i = 0; i < at->n && all; i++) {
+        const tcc_index_term *term = &at->terms[i];
+        bool is = term->number % MOST == 0;
+        for (size_t n = 0; n < term->n; n++) {
+            const tcc_index_factor *factor = &term->factors[n];
+            is |= factor->kind == TCC_FACTOR_INDEX && !strcmp(factor->name, p->axes[1]);
+            is |= factor->kind == TCC_FACTOR_DIM && p->extents[1].name && !strcmp(factor->name, p->extents[1].name);
+        }
+        all = is;
+    }
+    return all;
+}
+
 bool tcc_pointwise_runs_along(const tcc_pointwise *p, const tcc_op *op)
 {
     const char *last = tcc_access_is_plain(op) ? tcc_access_last(op) : NULL;
-    return last && !strcmp(last, p->axes[1]);
+    tcc_tiling t = {.b = {.func = op->block->func}, .axes = {p->axes[0], p->axes[1]}, .sizes = {2, 2}};
+    size_t rank = tcc_access_rank(op);
+    int64_t dims[2];
+    if (tcc_access_is_plain(op))
+        return last && !strcmp(last, p->axes[1]);
+    return tcc_tiling_window(&t, op, dims) && dims[1] == (int64_t)rank - 1 &&
+           begins_at_vectors(p, tcc_access_expr(op, rank - 1));
 }
 
 bool tcc_pointwise_find(const tcc_func *f, tcc_pointwise *out)

@@ -1,7 +1,8 @@
 /* tile_reads: elements of a tensor, wherever they are, and indices as numbers, as ops on tiles.
  *
  * A read is a window of the tensor (tile.load) if along each of the tile's directions a coordinate grows with it by 1,
- * and the other coordinates are the same in the whole tile; else every element has coordinates of its own (tile.gather).
+ * and the other coordinates are the same in the whole tile; else every element has coordinates of its own
+ * (tile.gather).
  *
  * A number is an i32 where it is the same in the whole tile, else a tile that has extent 1 along what it does not vary
  * with.
@@ -151,8 +152,7 @@ static course course_of(const tcc_tiling *t, const tcc_op *read, size_t d, int *
     return steps && is_never_negative(e) ? ALONG_ROWS_OR_COLUMNS : ANYHOW;
 }
 
-/* Whether a read is a window; dims: the tensor's dimension along each of the tile's directions, or -1. */
-static bool find_window(const tcc_tiling *t, const tcc_op *read, int64_t dims[2])
+bool tcc_tiling_window(const tcc_tiling *t, const tcc_op *read, int64_t dims[2])
 {
     dims[0] = dims[1] = -1;
     for (size_t d = 0; d < tcc_access_rank(read); d++) {
@@ -200,7 +200,7 @@ tcc_op *tcc_tiling_read(tcc_tiling *t, tcc_op *read, const tcc_type *tile)
         return tcc_tiling_access(t, read, TCC_OP_tile_load, &read->operands[0], 1, 1, &tile);
     for (size_t d = 0; d < rank; d++)
         tcc_require_reach(t->b.func, tcc_access_expr(read, d));
-    bool window = find_window(t, read, dims);
+    bool window = tcc_tiling_window(t, read, dims);
     tcc_value **operands = TCC_NEW_ARRAY(ir->arena, tcc_value *, 1 + rank);
     operands[0] = read->operands[0];
     for (size_t d = 0; d < rank; d++)

@@ -36,6 +36,9 @@ tcc_op *tcc_tiling_access(tcc_tiling *t, const tcc_op *op, tcc_opcode code, tcc_
                           size_t n_head, size_t n_results, const tcc_type *const *types);
 /* The tile that a tensor.read reads: a window of the tensor, or elements from anywhere (tile_reads.c). */
 tcc_op *tcc_tiling_read(tcc_tiling *t, tcc_op *read, const tcc_type *tile);
+/* Whether that is a window; dims: the tensor's dimension along each of the tile's directions, or -1. Only axes, sizes
+ * and the function matter. */
+bool tcc_tiling_window(const tcc_tiling *t, const tcc_op *read, int64_t dims[2]);
 /* The numbers that a tensor.index is, as a tile. */
 tcc_value *tcc_tiling_index(tcc_tiling *t, const tcc_op *op);
 /* Requires of a launch that the values of an expression are i32, and those of what its quotients divide

@@ -49,7 +49,7 @@ typedef struct tcc_async_buffer {
     uint64_t *put, *read;      /* of each stage: the step of its role at which it last was, from or to registers */
     unsigned unpublished;      /* the kinds of sends for which it has not been published */
     size_t sends;              /* on their way */
-    uint64_t used;             /* the step of its role at which an MMA last began to read it */
+    uint64_t used;             /* the step of its role at which an MMA, or an exchange, last began to read it */
     const struct tcc_role *by; /* whose warps exchange tiles through it */
     tcc_cell *whole;           /* room for a tile of which CTAs copy a part each */
     unsigned *given, *taken;   /* of each stage: how often the cluster had met when it was contributed, and collected */

@@ -146,11 +146,17 @@ tcc_outcome tcc_eval_async_write(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
-/* The intermediate contents of the buffer are not modelled. The warps synchronize first. */
+/* The intermediate contents of the buffer are not modelled. The warps synchronize before they write, unless they have
+ * since they last read the buffer, and before they read. */
 static tcc_outcome pass_through(tcc_thread *t, const tcc_inst *in)
 {
     tcc_async_buffer *b = tcc_async_operand(t, in, 1);
-    tcc_async_role_of(t)->met = t->steps;
+    struct tcc_role *role = tcc_async_role_of(t);
+    if (tcc_attr_int(&in->op->attrs, "met", 0) && b->used > role->met)
+        return TCC_WRONG(t->x, in->op, "%s through a buffer that warps may still be reading: no async.barrier since",
+                         tcc_op_info_get(in->op->code)->name);
+    if (!tcc_attr_int(&in->op->attrs, "met", 0))
+        role->met = t->steps;
     if (b->by && b->by != t->role)
         return TCC_WRONG(t->x, in->op, "%s through a buffer of another role", tcc_op_info_get(in->op->code)->name);
     b->by = t->role;
@@ -160,6 +166,8 @@ static tcc_outcome pass_through(tcc_thread *t, const tcc_inst *in)
         return TCC_FAILED;
     tcc_async_clobber(tcc_async_of(t), b, 0);
     tcc_async_poison(b, 0);
+    role->met = t->steps;
+    b->used = t->steps + 1;
     return TCC_NEXT;
 }
 

@@ -59,6 +59,8 @@ static const tcc_attr_rule attr_rules[] = {
     {TCC_OP_tile_reduce, "dim", NULL, 0, 1, 1},
     {TCC_OP_tile_reduce, "kind", "sum min max", 0, 0, 0},
     {TCC_OP_async_combine, "dim", NULL, 0, 1, 1},
+    {TCC_OP_async_combine, "met", NULL, 1, 1, 1},
+    {TCC_OP_async_exchange, "met", NULL, 1, 1, 1},
     {TCC_OP_async_combine, "kind", "sum min max", 0, 0, 0},
     {TCC_OP_tile_store, "wide", "2 4 8 16", 0, 0, 0},
     {TCC_OP_tile_store, "words", "4", 0, 0, 0},

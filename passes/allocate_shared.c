@@ -8,7 +8,8 @@
  *                       async.write %c … }                          async.write %c … }
  *
  * Buffers outside rings, for staged results, reuse the memory of stages that are no longer used: then
- * all warps of the role synchronize before the first write.
+ * all warps of the role synchronize before the first write. Exchanges whose buffer has memory of its own do not begin
+ * with a barrier where another one is on all ways to them: they get the attribute `met`.
  *
  * Requires specialize-warps and chunk-epilogue. Preserves all else.
  */
@@ -92,15 +93,79 @@ static int64_t place(tcc_op *op, int64_t at)
     return at + tcc_shared_bytes(op);
 }
 
+static bool is_exchange(const tcc_op *op)
+{
+    return op->code == TCC_OP_async_exchange || op->code == TCC_OP_async_combine;
+}
+
 /* All warps of the role synchronize before op, if they do not anyway: an exchange of tiles begins with that. */
 static void meet(tcc_op *op)
 {
-    bool meets = op->code == TCC_OP_async_exchange || op->code == TCC_OP_async_combine;
-    if (meets || (op->prev && op->prev->code == TCC_OP_async_barrier))
+    if (is_exchange(op) || (op->prev && op->prev->code == TCC_OP_async_barrier))
         return;
     tcc_builder b = tcc_builder_before(op);
     b.loc = op->loc;
     TCC_EMIT_V(&b, async_barrier, NULL);
+}
+
+/* ---- exchanges ------------------------------------------------------------------------------- */
+
+/* What a buffer's users are to an op behind them, on the way backwards from it. */
+typedef enum seen { NOTHING, MET, USED } seen;
+
+static seen look_at(const tcc_value *buffer, const tcc_op *op)
+{
+    for (const tcc_use *u = buffer->uses; u; u = u->next)
+        if (tcc_ancestor_in(u->op, op->block) == op)
+            return USED;
+    return op->code == TCC_OP_async_barrier || is_exchange(op) ? MET : NOTHING;
+}
+
+/* From `last` on backwards in its block, up to its beginning. */
+static seen look_back(const tcc_value *buffer, const tcc_op *last)
+{
+    seen f = NOTHING;
+    for (const tcc_op *op = last; op && f == NOTHING; op = op->prev)
+        f = look_at(buffer, op);
+    return f;
+}
+
+/* Whether the warps have synchronized since they last used the buffer when they come to an op, from in front of it and,
+ * in loops, from the iteration before. */
+static bool have_met(const tcc_value *buffer, const tcc_op *op)
+{
+    for (;;) {
+        seen f = look_back(buffer, op->prev);
+        const tcc_op *parent = op->block->parent;
+        if (f != NOTHING || !parent || parent->code == TCC_OP_async_role)
+            return f != USED && parent;
+        bool loops = parent->code == TCC_OP_scf_for;
+        if ((!loops && parent->code != TCC_OP_scf_if) || (loops && look_back(buffer, op->block->last) != MET))
+            return false;
+        op = parent;
+    }
+}
+
+/* Whether nothing else has bytes of a buffer's. */
+static bool is_alone(const tcc_func *f, const tcc_op *alloc)
+{
+    int64_t begin = tcc_attr_int(&alloc->attrs, "offset", 0), end = begin + tcc_shared_bytes(alloc);
+    bool alone = true;
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
+        int64_t at = tcc_attr_int(&op->attrs, "offset", 0);
+        alone &= op == alloc || !is_alloc(op) || at >= end || at + tcc_shared_bytes(op) <= begin;
+    }
+    return alone;
+}
+
+/* Exchanges need not begin with a barrier if one is on all ways to them. */
+static void leave_barriers(const tcc_func *f)
+{
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
+        const tcc_value *buffer = is_exchange(op) ? op->operands[1] : NULL;
+        if (buffer && buffer->def && is_alloc(buffer->def) && is_alone(f, buffer->def) && have_met(buffer, op))
+            tcc_attr_set_int(f->ir, &op->attrs, "met", 1);
+    }
 }
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
@@ -135,6 +200,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
         if (op->code == TCC_OP_async_ring)
             end = place(op, (end + 7) / 8 * 8);
+    leave_barriers(f);
     *changed = true;
     return TCC_OK;
 }

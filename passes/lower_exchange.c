@@ -120,6 +120,13 @@ static void store(tcc_lowering *l, const scratch *s, const tcc_op *op, const tcc
         tcc_low_end(l, first);
 }
 
+/* Lets all warps read what is in the buffer before any writes to it. */
+static void meet_first(tcc_lowering *l, const tcc_op *op)
+{
+    if (!tcc_attr_int(&op->attrs, "met", 0))
+        l->vendor->meet(l, op);
+}
+
 void tcc_low_exchange(tcc_lowering *l, tcc_op *op)
 {
     const tcc_value *a = op->operands[0];
@@ -128,7 +135,7 @@ void tcc_low_exchange(tcc_lowering *l, tcc_op *op)
     if (!tcc_low_held(l, op, a->type, &from) || !tcc_low_held(l, op, op->results[0].type, &to) ||
         !find_scratch(l, op, &s))
         return;
-    l->vendor->meet(l, op);
+    meet_first(l, op);
     store(l, &s, op, &from);
     l->vendor->meet(l, op);
     if (tcc_layout_is_opaque(op->results[0].type)) {
@@ -175,7 +182,7 @@ void tcc_low_combine(tcc_lowering *l, tcc_op *op)
         return;
     }
     at[!dim] = tcc_low_own(l, &r.spread, !dim);
-    l->vendor->meet(l, op);
+    meet_first(l, op);
     tcc_value *mine = address(l, &s, at[0], at[1]);
     tcc_op *first = begin_first(l, &r.spread, &a.spread);
     const tcc_type *one = tcc_low_vec(l, s.elem, 1);

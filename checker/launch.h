@@ -90,7 +90,7 @@ bool tcc_launch_choose_sizes(const tcc_func *variant, const tcc_func *parameters
 /* A dimension, [roundup, DIMENSION, n], or several multiplied: of names joined by dots, or of a list. -1: it is none of
  * these, or too large. */
 int64_t tcc_launch_extent(const tcc_lsizes *s, tcc_attr a);
-/* The CTAs of a grid; -1: it is malformed, or too large. */
+/* The CTAs of a grid, more than 2^31 where there are more than any launch has; -1: it is malformed. */
 int64_t tcc_launch_ctas(const tcc_lsizes *s, const tcc_func *f);
 int64_t tcc_launch_multiply(const tcc_lsizes *s, tcc_attr factors, int64_t n);
 /* "M = 1, N = 8" */

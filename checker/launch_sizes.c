@@ -52,6 +52,9 @@ int64_t tcc_launch_multiply(const tcc_lsizes *s, tcc_attr factors, int64_t n)
     return n;
 }
 
+/* More than any launch has, of clusters of any number of CTAs. */
+static const int64_t TOO_MANY_CTAS = INT64_C(3) << 30;
+
 int64_t tcc_launch_ctas(const tcc_lsizes *s, const tcc_func *f)
 {
     tcc_attr grid = tcc_attr_list(&f->attrs, "grid");
@@ -61,9 +64,10 @@ int64_t tcc_launch_ctas(const tcc_lsizes *s, const tcc_func *f)
         bool ok = grid.list.items[i].kind == TCC_ATTR_LIST && grid.list.items[i].list.n == 2 &&
                   axis[1].kind == TCC_ATTR_INT && axis[1].i > 0;
         int64_t extent = ok ? tcc_launch_extent(s, axis[0]) : -1;
-        if (extent < 0 || __builtin_mul_overflow(n, extent / axis[1].i + (extent % axis[1].i != 0), &n) ||
-            n > INT32_MAX)
+        if (extent < 0)
             return -1;
+        if (__builtin_mul_overflow(n, extent / axis[1].i + (extent % axis[1].i != 0), &n) || n > TOO_MANY_CTAS)
+            n = TOO_MANY_CTAS;
     }
     return n;
 }

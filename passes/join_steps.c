@@ -2,12 +2,13 @@
  *
  * Before:  func @f(…) {before = [f__m], assumes = [[align, X, 16]], …}   func @f__m(…) {assumes = [[align, Z, 16]], …}
  *          func @f__generic(…) {before = [f__m], assumes = [], …}        func @f__m__generic(…) {assumes = [], …}
- * After:   func @f(…) {before = [f__m], assumes = [[align, X, 16], [align, Z, 16]], …}
+ * After:   func @f(…) {before = [f__m], assumes = [[align, X, 16]], …}
  *          func @f__generic(…) {before = [f__m__generic], assumes = [], …}
  *
  * choose-variants made those of every step by themselves, the first with the most assumptions, the last with the
- * fewest. The i-th of a kernel runs the i-th of each step, or its last, and assumes what they assume. If a step has
- * more of them than the kernel, the kernel gets as many.
+ * fewest. The i-th of a kernel runs the i-th of each step, or its last. If a step has more of them than the kernel, the
+ * kernel gets as many. Each assumes what it did, which says how it is computed; a launch is checked for what all steps
+ * require.
  *
  * Requires choose-variants. Preserves the bodies.
  */
@@ -46,20 +47,6 @@ static family family_of(const tcc_func *f)
     return found;
 }
 
-static void add_assumptions(tcc_func *f, const tcc_func *step)
-{
-    tcc_attr assumes = tcc_attr_list(&step->attrs, "assumes");
-    for (size_t i = 0; i < assumes.list.n; i++) {
-        const tcc_attr *a = assumes.list.items[i].list.items;
-        tcc_attr own = tcc_attr_list(&f->attrs, "assumes");
-        bool has = false;
-        for (size_t k = 0; k < own.list.n; k++)
-            has |= tcc_attr_equal(&own.list.items[k], &assumes.list.items[i]);
-        if (!has && assumes.list.items[i].list.n == 3)
-            tcc_assume(f, a[0].s, a[1].s, a[2].i);
-    }
-}
-
 /* The i-th step before f where it is one of partition's; NULL: it is none. */
 static tcc_func *step_of(const tcc_func *f, size_t i)
 {
@@ -83,7 +70,6 @@ static void join(tcc_func *f, const family *steps, size_t at)
             continue;
         const tcc_func *step = steps[i].variants[at < steps[i].n ? at : steps[i].n - 1];
         names[i] = step->name;
-        add_assumptions(f, step);
     }
     tcc_attr_set_strs(f->ir, &f->attrs, "before", n, names);
 }

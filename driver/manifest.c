@@ -186,6 +186,7 @@ static const struct {
     [RECORD_pointer] = {"pointer", {"pointer"}, false},
     [RECORD_tensor_map] = {"tensor_map", {"arg", "dims", "strides", "box", "swizzle", "type"}, true},
     {"min", {"dim", "min"}, false},
+    {"max", {"dim", "max"}, false},
     {"align", {"arg", "align"}, false},
     {"pitch", {"pitch", "bytes_per_elem", "align"}, false},
     {"span", {"span", "bytes_per_elem", "most"}, false},

@@ -326,7 +326,8 @@ static tcc_status check_conditions(tcc_run *run)
     if (tcc_func_is_entry(run->f))
         return status;
     for (size_t i = 0; i < assumes.list.n && !status; i++)
-        if (tcc_attr_is_record(assumes.list.items[i], "min", "si"))
+        if (tcc_attr_is_record(assumes.list.items[i], "min", "si") ||
+            tcc_attr_is_record(assumes.list.items[i], "max", "si"))
             status = check_condition(run, assumes.list.items[i]);
     return status;
 }

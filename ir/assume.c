@@ -80,6 +80,24 @@ bool tcc_assumes_min(const tcc_func *f, tcc_dim dim, int64_t n)
     return (dim.name ? assumed(f, "min", dim.name) : dim.size) >= n;
 }
 
+/* The smallest number that a dimension is assumed not to exceed; INT64_MAX: none. */
+static int64_t assumed_max(const tcc_func *f, const char *dim)
+{
+    tcc_attr list = tcc_attr_list(&f->attrs, "assumes");
+    int64_t least = INT64_MAX;
+    for (size_t i = 0; i < list.list.n; i++) {
+        const tcc_attr *a = list.list.items[i].list.items;
+        if (tcc_attr_is_record(list.list.items[i], "max", "si") && !strcmp(a[1].s, dim) && a[2].i < least)
+            least = a[2].i;
+    }
+    return least;
+}
+
+bool tcc_assumes_max(const tcc_func *f, tcc_dim dim, int64_t n)
+{
+    return (dim.name ? assumed_max(f, dim.name) : dim.size) <= n;
+}
+
 bool tcc_assumes_all_aligned(const tcc_func *f, int64_t bytes)
 {
     for (size_t i = 0; i < f->body->n_args; i++) {
@@ -107,12 +125,13 @@ static const char *wrong_record(const tcc_func *s, tcc_attr record, tcc_arena *a
     bool align = tcc_attr_is_record(record, "align", "si");
     bool pitch = tcc_attr_is_record(record, "pitch", "si");
     bool length = tcc_attr_is_record(record, "length", "si");
-    if (!align && !pitch && !length && !tcc_attr_is_record(record, "min", "si"))
-        return "needs [align, TENSOR, BYTES], [pitch, …], [length, …] or [min, DIM, N]";
+    bool of_dim = tcc_attr_is_record(record, "min", "si") || tcc_attr_is_record(record, "max", "si");
+    if (!align && !pitch && !length && !of_dim)
+        return "needs [align, TENSOR, BYTES], [pitch, …], [length, …], [min, DIM, N] or [max, …]";
     if (a[2].i < 1)
         return tcc_arena_printf(arena, "says '%s' %s %lld, expected a positive number", a[0].s, a[1].s,
                                 (long long)a[2].i);
-    if (!align && !pitch && !length)
+    if (of_dim)
         return tcc_dims_have(tcc_attr_list(&s->attrs, "dims"), a[1].s) ? NULL
                                   : tcc_arena_printf(arena, "names no dimension '%s'", a[1].s);
     const tcc_type *t = type_of_argument(s, a[1].s);
@@ -169,6 +188,8 @@ static bool is_implied(const tcc_func *f, const tcc_func *s, tcc_attr condition)
         return pitch_implies(f, s, a[1], a[2].i, a[3].i);
     if (tcc_attr_is_record(condition, "min", "si"))
         return assumed(f, "min", a[1].s) >= a[2].i || length_implies(f, s, a[1].s, a[2].i);
+    if (tcc_attr_is_record(condition, "max", "si"))
+        return assumed_max(f, a[1].s) <= a[2].i;
     return true; /* what the code can address, which no pass decides by */
 }
 

@@ -4,6 +4,7 @@
  *   [pitch, A, 16]    each row of A, its last dimension, is a multiple of 16 bytes long
  *   [length, A, 16]   each row of A has 16 bytes or more
  *   [min, K, 8]       dimension K is 8 or more
+ *   [max, N, 4096]    dimension N is 4096 or less
  *
  * A variant is this set, which may be empty; a function without the attribute is none. Passes ask
  * it before they decide on anything that not every launch allows. What they then made use of are
@@ -27,10 +28,12 @@ bool tcc_assumes_pitch(const tcc_func *f, const tcc_value *tensor, int64_t bytes
 bool tcc_assumes_length(const tcc_func *f, const tcc_value *tensor, int64_t bytes);
 /* Whether a dimension is known or assumed to be at least n. */
 bool tcc_assumes_min(const tcc_func *f, tcc_dim dim, int64_t n);
+/* Whether it is known or assumed to be at most n. */
+bool tcc_assumes_max(const tcc_func *f, tcc_dim dim, int64_t n);
 /* Whether all addresses are aligned to this many bytes, and all rows that can be. */
 bool tcc_assumes_all_aligned(const tcc_func *f, int64_t bytes);
 
-/* Whether `assumes` can hold, and implies the alignments and minimum extents in `requires`; if not,
+/* Whether `assumes` can hold, and implies the alignments and bounds of extents in `requires`; if not,
  * why. */
 const char *tcc_assume_wrong(const tcc_func *f, tcc_arena *arena);
 

@@ -342,8 +342,9 @@ void tcc_low_begin(tcc_lowering *l, tcc_pass_ctx *ctx, tcc_func *f, const tcc_lo
     for (size_t i = 0; i < requires.list.n; i++)
         TCC_PUSH(ir->arena, &l->requires, requires.list.items[i]);
     tcc_attr assumes = tcc_attr_list(&f->attrs, "assumes");
-    for (size_t i = 0; i < assumes.list.n; i++) /* loops count on these: tile-contraction */
-        if (tcc_attr_is_record(assumes.list.items[i], "min", "si"))
+    for (size_t i = 0; i < assumes.list.n; i++) /* loops count on these, and tiles of whole rows */
+        if (tcc_attr_is_record(assumes.list.items[i], "min", "si") ||
+            tcc_attr_is_record(assumes.list.items[i], "max", "si"))
             tcc_low_require(l, 3, assumes.list.items[i].list.items);
     l->b = tcc_builder_at_end(l->body);
 }

@@ -302,7 +302,7 @@ static const tcc_type *wide_of(tcc_lowering *l, tcc_scalar elem)
 }
 
 /* Combines a thread's elements along dimension dim at `place` of the other one, in two chains of every
- * other element, since a single chain would always wait for its previous result. In 32 bits, as lanes
+ * other element, since a single chain would always wait for its previous result. In 32 bits or more, as lanes
  * exchange them. */
 static tcc_value *reduce_own(tcc_lowering *l, tcc_opcode code, const tcc_value *tile,
                              const tcc_held *held, int dim, int64_t place)
@@ -312,11 +312,25 @@ static tcc_value *reduce_own(tcc_lowering *l, tcc_opcode code, const tcc_value *
         if (tcc_digits_place(&held->spread.registers, i, !dim) == place) {
             tcc_value *v = tcc_low_unpacked(l, tile, (size_t)(i / held->in_one));
             tcc_value **chain = &chains[n++ % 2], *x = tcc_low_extract(l, v, i % held->in_one);
-            if (tcc_scalar_bits(x->type->elem) != 32)
+            if (tcc_scalar_bits(x->type->elem) < WORD_BITS)
                 x = tcc_low_cast(l, wide_of(l, x->type->elem), x);
             *chain = *chain ? tcc_low_bin(l, code, *chain, x) : x;
         }
     return chains[1] ? tcc_low_bin(l, code, chains[0], chains[1]) : chains[0];
+}
+
+/* The value of v, of one word or two, in the lane whose number differs in the bits of the mask. */
+static tcc_value *words_from_xor(tcc_lowering *l, tcc_value *v, int64_t mask)
+{
+    const tcc_type *type = v->type, *pair = tcc_low_vec(l, TCC_i32, 2);
+    tcc_value *words[2];
+    if (tcc_scalar_bits(type->elem) == WORD_BITS)
+        return l->vendor->from_xor(l, v, mask);
+    v = TCC_EMIT(&l->b, vec_bitcast, pair, TCC_EMIT(&l->b, vec_splat, tcc_low_vec(l, type->elem, 1), v));
+    for (int i = 0; i < 2; i++)
+        words[i] = l->vendor->from_xor(l, tcc_low_extract(l, v, i), mask);
+    v = tcc_low_pack(l, TCC_i32, 2, words, 2);
+    return tcc_low_extract(l, TCC_EMIT(&l->b, vec_bitcast, tcc_low_vec(l, type->elem, 1), v), 0);
 }
 
 /* A thread's part of a row or column is combined in its registers, then with the lanes that have
@@ -338,7 +352,7 @@ tcc_value **tcc_low_reduce_in_warp(tcc_lowering *l, const tcc_op *op, tcc_held *
             reduce_own(l, code, tile, a, dim, tcc_digits_place(&r->spread.registers, i, !dim));
         for (int64_t lane = 1; lane < l->lanes; lane *= 2)
             if (tcc_digits_place(&a->spread.lanes, lane, dim))
-                x = tcc_low_bin(l, code, x, l->vendor->from_xor(l, x, lane));
+                x = tcc_low_bin(l, code, x, words_from_xor(l, x, lane));
         parts[i] = tcc_low_cast(l, tcc_type_scalar(l->ir, tile->type->elem), x);
     }
     return parts;

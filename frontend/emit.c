@@ -158,7 +158,7 @@ static tcc_value *emit_reduction(tcc_builder *b, const tcc_ast_kernel *kernel, c
     set_indices(ir, op, "over", &e->indices);
     tcc_attr_set_str(ir, &op->attrs, "kind", tcc_reduction_words[e->reduction]);
     if (e->reduction == TCC_REDUCTION_SUM && !tcc_sema_is_product(e->args[0]))
-        tcc_attr_set_int(ir, &op->attrs, "ordered", 1);
+        tcc_attr_set_int(ir, &op->attrs, "rounded", 1);
     tcc_value *v = &op->results[0];
     if (tcc_reduction_is_place(e->reduction) && e->indices.data[0].index->least)
         v = emit_place(b, v, e->indices.data[0].index->least);

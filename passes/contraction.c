@@ -172,7 +172,7 @@ static bool find_factors(tcc_op *reduce, sum_operands *out)
     const tcc_op *product = TCC_VIEW(tensor_reduce, reduce)->a->def;
     tcc_attr over = tcc_attr_list(&reduce->attrs, "over");
     if (!product || product->code != TCC_OP_arith_mul || over.list.n != 1 || !reduce->results[0].type->rank ||
-        reduce->n_operands > 1 || tcc_reduction_of(reduce) != TCC_REDUCTION_SUM || tcc_attr_find(&reduce->attrs, "ordered"))
+        reduce->n_operands > 1 || tcc_reduction_of(reduce) != TCC_REDUCTION_SUM || tcc_attr_find(&reduce->attrs, "rounded"))
         return false;
     *out = (sum_operands){.sum = reduce,
                           .k = over.list.items[0].s,

@@ -8,6 +8,7 @@
 #include "ir/signature.h"
 #include "passes/choose_schedule.h"
 #include "passes/pointwise.h"
+#include "passes/rows.h"
 
 enum {
     MOST_ELEMENTS = 32, /* of a tile that a lane has, unless the schedule says */
@@ -50,6 +51,11 @@ static void choose_tile(const tcc_pointwise *p, int64_t vector, int64_t *m, int6
 static bool complete_tile(const tcc_func *f, const tcc_pointwise *p, int64_t *m, int64_t *n)
 {
     const int64_t given[] = {*m, *n};
+    if (p->row) {
+        tcc_pointwise_tile of;
+        tcc_rows_choose(f, p, m, n);
+        return tcc_rows_arrange(&of, *m, *n, tcc_pointwise_vector(f, p));
+    }
     int64_t vector = tcc_pointwise_vector(f, p);
     tcc_dim cols = p->extents[1];
     tcc_pointwise_tile t;
@@ -128,9 +134,10 @@ static tcc_status read_tile(tcc_choice *ch, const tcc_pointwise *p, int64_t *m, 
         if (!of)
             return refuse_index(ch, p, name);
         *of = size;
-        if (of == n && (size % TCC_WARP_LANES || size > MOST_COLUMNS))
+        int most = p->row ? TCC_ROWS_MOST_COLUMNS : MOST_COLUMNS;
+        if (of == n && (size % TCC_WARP_LANES || size > most))
             return TCC_CHOICE_REFUSE(ch, "tile", "tile %s %lld: need a multiple of %d (the lanes of a warp) up to %d",
-                                     name, (long long)size, TCC_WARP_LANES, MOST_COLUMNS);
+                                     name, (long long)size, TCC_WARP_LANES, most);
     }
     return TCC_OK;
 }

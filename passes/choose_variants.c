@@ -29,6 +29,7 @@
 #include "passes/merging.h"
 #include "passes/passes.h"
 #include "passes/pointwise.h"
+#include "passes/rows.h"
 
 enum { ACCESS_BYTES = 16, ACCESS_BITS = 8 * ACCESS_BYTES, WORD_BITS = 32 };
 
@@ -390,15 +391,35 @@ static bool is_pitch_of_output(const tcc_func *f, const tcc_pointwise *p, const 
     return false;
 }
 
+/* Row kernels hold whole rows in registers, for each of these lengths by as many lanes; longer ones are swept over. */
+static const int64_t row_lengths[] = {256, 1024, 4096, TCC_ROWS_MOST_COLUMNS};
+enum { N_ROW_LENGTHS = sizeof row_lengths / sizeof *row_lengths };
+
+/* Variants of one for rows up to each length, the first of which it becomes, and for any. Those of a step would have to
+ * agree with the other steps'. */
+static void add_lengths(tcc_pass_ctx *ctx, tcc_func *f, const tcc_pointwise *p)
+{
+    const char *length = p->extents[1].name;
+    if (!p->row || !length || tcc_func_is_step(f) || tcc_attr_find(&f->attrs, "before"))
+        return;
+    add_variant(ctx, f, "any");
+    for (int i = N_ROW_LENGTHS - 1; i > 0; i--) {
+        tcc_func *variant = add_variant(ctx, f, tcc_arena_printf(ctx->scratch, "%lld", (long long)row_lengths[i]));
+        tcc_assume(variant, "max", length, row_lengths[i]);
+    }
+    tcc_assume(f, "max", length, row_lengths[0]);
+}
+
 /* All tensors along n are read and written 16 bytes at a time; only written ones are, and read ones are
  * combined from words; neither. */
 static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_pointwise *p)
 {
-    bool all = true, written = true, differ = false;
+    bool all = true, written = true, differ = false, gains = false;
     tcc_attr_set_str(ctx->ir, &f->attrs, "kernel", tcc_func_kernel(f));
     choose_merged(f);
     if (p->vector == 1) { /* nothing is wider than an element */
         make_generic(f);
+        add_lengths(ctx, f, p);
         return TCC_OK;
     }
     for (const tcc_op *op = f->body->first; op; op = op->next) {
@@ -408,10 +429,15 @@ static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_poi
         all &= can_be_aligned(p, tensor);
         written &= op->code != TCC_OP_tensor_write || can_be_aligned(p, tensor);
         differ |= pitch_of(tensor) && !is_pitch_of_output(f, p, tensor);
+        gains |= op->code == TCC_OP_tensor_write || tcc_scalar_bits(tensor->type->elem) < WORD_BITS;
     }
     tcc_func *first = all ? f : NULL, *generic = written ? add_variant(ctx, f, "generic") : f;
-    tcc_func *direct = !written || (all && !differ) ? NULL : all ? add_variant(ctx, f, "direct") : f;
+    tcc_func *direct = !written || !gains || (all && !differ) ? NULL : all ? add_variant(ctx, f, "direct") : f;
     make_generic(generic);
+    if (first)
+        tcc_assume(first, NULL, NULL, 0); /* nothing may be left to assume */
+    if (direct)
+        tcc_assume(direct, NULL, NULL, 0);
     for (const tcc_op *op = generic->body->first; op; op = op->next) {
         const tcc_value *tensor = tcc_accessed_tensor(op);
         if (!tensor || !tcc_pointwise_runs_along(p, op))
@@ -424,6 +450,10 @@ static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_poi
                  !tcc_assumes_align(direct, tensor, WORD_BITS / 8))
             tcc_assume(direct, "align", tensor->name, WORD_BITS / 8);
     }
+    tcc_func *const variants[] = {first, direct, generic};
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)
+        if (variants[i])
+            add_lengths(ctx, variants[i], p);
     return TCC_OK;
 }
 

@@ -19,7 +19,7 @@
 #include "ir/signature.h"
 #include "passes/passes.h"
 
-enum { MOST_VARIANTS = 8 }; /* that choose-variants makes of one function */
+enum { MOST_VARIANTS = 16 }; /* that choose-variants makes of one function */
 
 /* The variants of a kernel or of a step. */
 typedef struct family {

@@ -33,6 +33,7 @@
 #include "ir/signature.h"
 #include "passes/contraction.h"
 #include "passes/passes.h"
+#include "passes/rows.h"
 
 enum {
     FEW_TERMS = 32, /* that each element may as well reduce itself */
@@ -431,7 +432,14 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return TCC_OK;
     if (!check_separate(ctx, f))
         return TCC_ERR_TYPE;
-    for (part p; p = find_part(ctx, f), p.value || p.write; *changed = true) {
+    for (part p;; *changed = true) {
+        if (!find_separate(f) && tcc_rows_recognize(f)) {
+            *changed = true;
+            return tcc_pass_cse.run(ctx, f, changed); /* of what several names kept apart */
+        }
+        p = find_part(ctx, f);
+        if (!p.value && !p.write)
+            return TCC_OK;
         if (!may_cut(ctx, f, &p))
             return TCC_ERR_TYPE;
         if (p.value)
@@ -439,7 +447,6 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         else
             cut_writes(f, &p, ctx->scratch);
     }
-    return TCC_OK;
 }
 
 const tcc_pass tcc_pass_partition = {"partition", "cut what one kernel cannot compute into steps", .run = run};

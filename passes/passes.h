@@ -21,6 +21,7 @@
     PASS(choose_schedule)                                                                          \
     PASS(split_sums)                                                                               \
     PASS(tile_contraction)                                                                         \
+    PASS(tile_rows)                                                                                \
     PASS(tile_pointwise)                                                                           \
     PASS(fuse_epilogue)                                                                            \
     PASS(choose_mma)                                                                               \

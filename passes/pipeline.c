@@ -15,7 +15,7 @@
     "choose-variants,join-steps,pad-operands,merge-indices,choose-schedule" /* which entries, how each is computed */
 #define TO_TILE                                                                                    \
     TO_SCHEDULE ",split-sums,"                                                                     \
-    "tile-contraction,dce,tile-pointwise,fuse-epilogue,dce,"                                       \
+    "tile-contraction,dce,tile-rows,tile-pointwise,fuse-epilogue,dce,"                                       \
     "choose-mma,choose-layout,choose-pipeline,estimate-cost"
 #define TO_ASYNC TO_TILE ",distribute-grid,pipeline-copies,pipeline-registers,specialize-warps," \
                          "drain-rings,assign-layouts,chunk-epilogue,exchange-tiles,draw-tiles,allocate-shared"

@@ -22,17 +22,18 @@ static bool is_of_terms(const tcc_op *reduce, tcc_arena *arena)
     return all;
 }
 
-/* The first output, where all have its indices and nothing keeps the function from being computed so. */
-static const tcc_op *find_output(const tcc_func *f)
+/* The first output, where all have its indices, apart from a row's, and nothing keeps the function from being computed
+ * so. */
+static const tcc_op *find_output(const tcc_func *f, bool has_rows)
 {
     const tcc_op *first = NULL;
     for (const tcc_op *op = f->body->first; op; op = op->next) {
-        if (op->code == TCC_OP_tile_grid || (op->code == TCC_OP_tensor_reduce && !is_of_terms(op, f->ir->arena)))
+        if (op->code == TCC_OP_tile_grid || (!has_rows && op->code == TCC_OP_tensor_reduce && !is_of_terms(op, f->ir->arena)))
             return NULL;
         if (op->code != TCC_OP_tensor_write)
             continue;
         first = first ? first : op;
-        if (!tcc_writes_share_space(first, op))
+        if (!has_rows && !tcc_writes_share_space(first, op))
             return NULL;
     }
     return first;
@@ -51,20 +52,47 @@ static bool is_computed_with(const tcc_func *f, const char *index)
     return is;
 }
 
-/* The innermost index but `other`. One that the schedule tiles comes before those that it does not, and one that
- * coordinates are computed with last: where it has one value in a tile, these are the same in all of it, or run along
- * the tile's rows. */
-static const char *innermost(const tcc_func *f, tcc_attr map, const char *other)
+/* The indices of an output, and their extents; of a row kernel the row's comes last. */
+typedef struct output {
+    size_t n;
+    const char **indices;
+    tcc_dim *extents;
+} output;
+
+static void add_index(output *out, const char *index, tcc_dim extent)
+{
+    out->indices[out->n] = index;
+    out->extents[out->n++] = extent;
+}
+
+static output indices_of(const tcc_func *f, const tcc_op *write, const char *row)
+{
+    size_t rank = tcc_access_rank(write);
+    output out = {0, TCC_NEW_ARRAY(f->ir->arena, const char *, rank + 2), TCC_NEW_ARRAY(f->ir->arena, tcc_dim, rank + 2)};
+    for (size_t d = 0; d < rank; d++)
+        if (!row || strcmp(tcc_access_index(write, d), row))
+            add_index(&out, tcc_access_index(write, d), tcc_accessed_tensor(write)->type->dims[d]);
+    if (row)
+        add_index(&out, row, tcc_index_extent(f, row));
+    if (!out.n)
+        add_index(&out, NO_INDEX, (tcc_dim){NULL, 1});
+    return out;
+}
+
+/* The innermost index but the last; out->n: there is none. One that the schedule tiles comes before those that it does
+ * not, and one that coordinates are computed with last: where it has one value in a tile, these are the same in all of
+ * it, or run along the tile's rows. */
+static size_t innermost(const tcc_func *f, const output *out)
 {
     enum { COMPUTED, PLAIN, TILED };
-    const char *found = NULL;
+    size_t found = out->n;
     int rank = COMPUTED;
-    for (size_t i = 0; i < map.list.n; i++) {
-        const char *x = map.list.items[i].s;
+    for (size_t i = 0; i + 1 < out->n; i++) {
+        const char *x = out->indices[i];
         int of_x = is_tiled(f, x) ? TILED : is_computed_with(f, x) ? COMPUTED : PLAIN;
-        if (!strcmp(x, other) || of_x < rank)
+        if (of_x < rank)
             continue;
-        found = x;
+        found = i;
         rank = of_x;
     }
     return found;
@@ -103,32 +131,31 @@ bool tcc_pointwise_runs_along(const tcc_pointwise *p, const tcc_op *op)
 bool tcc_pointwise_find(const tcc_func *f, tcc_pointwise *out)
 {
     tcc_contraction c;
-    const tcc_op *write = tcc_contraction_find(f, &c) ? NULL : find_output(f);
-    tcc_attr map = write ? tcc_access_indices(write) : (tcc_attr){0};
-    if (!write || map.list.n + 1 > TCC_MAX_AXES)
+    const char *row = tcc_attr_str(&f->attrs, "row", NULL);
+    const tcc_op *write = tcc_contraction_find(f, &c) ? NULL : find_output(f, row);
+    if (!write || tcc_access_rank(write) + 2 > TCC_MAX_AXES)
         return false;
-    const tcc_type *t = tcc_accessed_tensor(write)->type;
-    size_t last = map.list.n ? map.list.n - 1 : 0;
-    const char *n = map.list.n ? map.list.items[last].s : NO_INDEX, *m = innermost(f, map, n);
+    output of = indices_of(f, write, row);
+    size_t last = of.n - 1, m = innermost(f, &of);
     *out = (tcc_pointwise){
-        .n_axes = 2, .axes = {m ? m : "", n}, .extents = {{NULL, 1}, map.list.n ? t->dims[last] : (tcc_dim){NULL, 1}}};
-    if (m)
-        out->extents[0] = t->dims[tcc_map_position(write, m)];
-    for (size_t i = 0; i < map.list.n; i++) {
-        const char *x = map.list.items[i].s;
-        if (!strcmp(x, out->axes[0]) || !strcmp(x, n))
-            continue;
-        out->axes[out->n_axes] = x;
-        out->extents[out->n_axes++] = t->dims[i];
+        .n_axes = 2, .axes = {"", of.indices[last]}, .extents = {{NULL, 1}, of.extents[last]}, .row = row};
+    if (m < of.n) {
+        out->axes[0] = of.indices[m];
+        out->extents[0] = of.extents[m];
     }
+    for (size_t i = 0; i < last; i++)
+        if (i != m) {
+            out->axes[out->n_axes] = of.indices[i];
+            out->extents[out->n_axes++] = of.extents[i];
+        }
     unsigned bits = 8;
     for (const tcc_op *op = f->body->first; op; op = op->next) {
         const tcc_value *tensor = tcc_accessed_tensor(op);
-        bool large = tensor && tensor->type->rank >= map.list.n && tcc_pointwise_runs_along(out, op);
+        bool large = tensor && tensor->type->rank >= of.n && tcc_pointwise_runs_along(out, op);
         if (large && tcc_scalar_bits(tensor->type->elem) > bits)
             bits = tcc_scalar_bits(tensor->type->elem);
     }
-    out->vector = tcc_contraction_is_naive(f) || !map.list.n ? 1 : ACCESS_BITS / bits;
+    out->vector = tcc_contraction_is_naive(f) || of.indices[last] == NO_INDEX ? 1 : ACCESS_BITS / bits;
     return true;
 }
 

@@ -242,7 +242,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_pointwise_tile tile;
     ops sums = {0};
     if (!tcc_func_is_variant(f) || !tcc_attr_find(&f->attrs, "group") || !tcc_pointwise_find(f, &p) ||
-        !tcc_pointwise_tile_of(f, &p, &tile))
+        p.row || !tcc_pointwise_tile_of(f, &p, &tile))
         return TCC_OK;
     const tcc_type **types = NULL;
     tcc_op *before = f->body->first;

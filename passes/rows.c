@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "passes/rows.h"
+
+#include <string.h>
+
+#include "ir/assume.h"
+#include "ir/machine.h"
+#include "ir/reduction.h"
+
+/* ---- recognition --------------------------------------------------------------------------- */
+
+enum { FEWEST_TERMS = 16 }; /* a thread as well reduces fewer by itself */
+
+/* The indices of a row kernel: all but those of `others`, the indices of its reductions' results, are the row's. */
+typedef struct indices {
+    const tcc_func *f;
+    const tcc_type *others;
+    const char *row; /* the first name of the row's index; NULL: none was seen */
+    tcc_dim extent;
+} indices;
+
+static bool is_reduction(const tcc_op *op)
+{
+    return op->code == TCC_OP_tensor_reduce;
+}
+
+/* Whether x can be the row's index, or is another one. */
+static bool knows(indices *in, const char *x)
+{
+    if (tcc_field_has_index(in->others, x))
+        return true;
+    tcc_dim extent = tcc_index_extent(in->f, x);
+    if (!in->row) {
+        in->row = x;
+        in->extent = extent;
+    }
+    return tcc_dim_equal(extent, in->extent);
+}
+
+/* Whether a field's indices are known, with the row's at most once. */
+static bool is_in_rows(indices *in, const tcc_type *field)
+{
+    unsigned along = 0;
+    for (unsigned d = 0; d < field->rank; d++) {
+        if (!knows(in, field->dims[d].name))
+            return false;
+        along += !tcc_field_has_index(in->others, field->dims[d].name);
+    }
+    return along <= 1;
+}
+
+static bool has_same_indices(const tcc_type *x, const tcc_type *y)
+{
+    bool same = x->rank == y->rank;
+    for (unsigned d = 0; d < x->rank && same; d++)
+        same = tcc_field_has_index(y, x->dims[d].name);
+    return same;
+}
+
+static bool is_reduced_in_rows(indices *in, const tcc_op *reduce)
+{
+    tcc_attr over = tcc_attr_list(&reduce->attrs, "over");
+    return over.list.n == 1 && !tcc_attr_find(&reduce->attrs, "parts") &&
+           !tcc_reduction_is_place(tcc_reduction_of(reduce)) &&
+           !tcc_field_has_index(in->others, over.list.items[0].s) && knows(in, over.list.items[0].s) &&
+           has_same_indices(in->others, reduce->results[0].type) && !tcc_contraction_is(reduce) &&
+           !tcc_contraction_uncovered(reduce);
+}
+
+/* Whether an output has all other indices, and the row's or not. */
+static bool is_written_in_rows(indices *in, const tcc_op *write)
+{
+    size_t rank = tcc_access_rank(write);
+    bool has = rank <= in->others->rank + 1;
+    for (size_t d = 0; d < rank && has; d++)
+        has = knows(in, tcc_access_index(write, d));
+    for (unsigned d = 0; d < in->others->rank && has; d++)
+        has = tcc_map_position(write, in->others->dims[d].name) >= 0;
+    return has;
+}
+
+static bool is_of_row(const indices *in, const char *index)
+{
+    return index && !tcc_field_has_index(in->others, index);
+}
+
+/* What an access calls the row's index; NULL: it has none. */
+static const char *row_of(const indices *in, const tcc_op *access)
+{
+    const char *row = NULL;
+    if (access->code == TCC_OP_tensor_read)
+        for (unsigned d = 0; d < access->results[0].type->rank; d++)
+            row = is_of_row(in, access->results[0].type->dims[d].name) ? access->results[0].type->dims[d].name : row;
+    else
+        for (size_t d = 0; d < tcc_access_rank(access); d++)
+            row = is_of_row(in, tcc_access_index(access, d)) ? tcc_access_index(access, d) : row;
+    return row;
+}
+
+/* Whether an access runs along the row, if it has its index: from one element to the next in the last dimension. */
+static bool is_contiguous(const indices *in, const tcc_op *access)
+{
+    const char *row = row_of(in, access);
+    size_t rank = tcc_access_rank(access);
+    bool contiguous = true;
+    for (size_t d = 0; d < rank && row && contiguous; d++) {
+        const tcc_index_expr *e = tcc_access_expr(access, d);
+        int64_t step = 0;
+        const tcc_index_expr *by = tcc_index_has(e, TCC_FACTOR_INDEX, row) ? tcc_index_stride(in->f->ir, e, row) : NULL;
+        if (tcc_index_has(e, TCC_FACTOR_INDEX, row))
+            contiguous = d + 1 == rank && by && tcc_index_is_number(by, &step) && step == 1;
+    }
+    return contiguous;
+}
+
+static bool is_op_of_rows(indices *in, const tcc_op *op)
+{
+    if (op->n_results && op->results[0].type->kind == TCC_KIND_field && !is_in_rows(in, op->results[0].type))
+        return false;
+    switch (op->code) {
+    case TCC_OP_tensor_reduce: return is_reduced_in_rows(in, op);
+    case TCC_OP_tensor_write: return is_written_in_rows(in, op) && is_contiguous(in, op);
+    case TCC_OP_tensor_read: return is_contiguous(in, op);
+    case TCC_OP_tensor_index:
+    case TCC_OP_tensor_dim:
+    case TCC_OP_func_return:
+    case TCC_OP_arith_const: return true;
+    default: return tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE;
+    }
+}
+
+/* Whether what an access reads is not written, or only where it was read before, once, by the same thread. */
+static bool is_safe_to_write(const indices *in, const tcc_op *access)
+{
+    bool safe = true;
+    for (const tcc_op *op = in->f->body->first; op && safe && access->code == TCC_OP_tensor_read; op = op->next)
+        if (op->code == TCC_OP_tensor_write && tcc_accessed_tensor(op) == tcc_accessed_tensor(access))
+            safe = row_of(in, op) && row_of(in, access) && !in->extent.name &&
+                   in->extent.size <= TCC_ROWS_MOST_COLUMNS &&
+                   tcc_access_same(op, access, row_of(in, op), row_of(in, access));
+    return safe;
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+/* Whether an access keeps its meaning when all names of the row's index become one. */
+static bool can_rename(const indices *in, const tcc_op *access)
+{
+    const char *row = tcc_accessed_tensor(access) ? row_of(in, access) : NULL;
+    return !row || row == in->row || tcc_access_is_plain(access);
+}
+
+static void rename_access(const indices *in, tcc_op *op)
+{
+    size_t rank = tcc_access_rank(op);
+    const char **as = TCC_NEW_ARRAY(in->f->ir->arena, const char *, rank);
+    if (!tcc_accessed_tensor(op) || !tcc_access_is_plain(op))
+        return;
+    for (size_t d = 0; d < rank; d++)
+        as[d] = is_of_row(in, tcc_access_index(op, d)) ? in->row : tcc_access_index(op, d);
+    tcc_access_set_indices(op, rank, as);
+}
+
+static void rename_op(const indices *in, tcc_op *op)
+{
+    const tcc_type *field = op->n_results ? op->results[0].type : NULL;
+    rename_access(in, op);
+    if (op->code == TCC_OP_tensor_reduce)
+        tcc_attr_set_strs(in->f->ir, &op->attrs, "over", 1, &in->row);
+    if (op->code == TCC_OP_tensor_index && is_of_row(in, tcc_attr_str(&op->attrs, "name", NULL)))
+        tcc_attr_set_str(in->f->ir, &op->attrs, "name", in->row);
+    if (!field || field->kind != TCC_KIND_field)
+        return;
+    tcc_dim *dims = TCC_NEW_ARRAY(in->f->ir->arena, tcc_dim, field->rank);
+    for (unsigned d = 0; d < field->rank; d++) {
+        dims[d] = field->dims[d];
+        dims[d].name = is_of_row(in, dims[d].name) ? in->row : dims[d].name;
+    }
+    op->results[0].type = tcc_type_get(in->f->ir, TCC_KIND_field, field->elem, field->rank, dims);
+}
+
+bool tcc_rows_recognize(tcc_func *f)
+{
+    const tcc_op *first = f->body->first;
+    while (first && !is_reduction(first))
+        first = first->next;
+    if (!first || tcc_contraction_is_naive(f))
+        return false;
+    indices in = {.f = f, .others = first->results[0].type};
+    for (const tcc_op *op = f->body->first; op; op = op->next)
+        if (!is_op_of_rows(&in, op))
+            return false;
+    if (!in.extent.name && in.extent.size < FEWEST_TERMS)
+        return false;
+    bool all = true;
+    for (const tcc_op *op = f->body->first; op && all; op = op->next)
+        all = can_rename(&in, op) && is_safe_to_write(&in, op);
+    if (!all)
+        return false;
+    for (tcc_op *op = f->body->first; op; op = op->next)
+        rename_op(&in, op);
+    tcc_attr_set_str(f->ir, &f->attrs, "row", in.row);
+    return true;
+}
+
+/* ---- tiles ---------------------------------------------------------------------------------- */
+
+int64_t tcc_rows_cover(int64_t n)
+{
+    int64_t columns = TCC_WARP_LANES;
+    while (columns < n)
+        columns *= 2;
+    return columns;
+}
+
+bool tcc_rows_arrange(tcc_pointwise_tile *t, int64_t rows, int64_t columns, int64_t vector)
+{
+    enum { MOST_WARPS = 16 };
+    *t = (tcc_pointwise_tile){rows, columns, vector, {1, 1}};
+    while (t->vector > 1 && columns % (TCC_WARP_LANES * t->vector))
+        t->vector /= 2;
+    while (t->warps[1] < MOST_WARPS && columns / (TCC_WARP_LANES * t->warps[1]) > TCC_ROWS_ELEMENTS &&
+           columns % (TCC_WARP_LANES * t->vector * 2 * t->warps[1]) == 0)
+        t->warps[1] *= 2;
+    while (t->warps[0] * t->warps[1] < TCC_POINTWISE_WARPS && rows % (2 * t->warps[0]) == 0)
+        t->warps[0] *= 2;
+    return columns % (TCC_WARP_LANES * t->vector * t->warps[1]) == 0 &&
+           rows * columns <= TCC_POINTWISE_MOST_ELEMENTS * TCC_WARP_LANES * t->warps[0] * t->warps[1];
+}
+
+bool tcc_rows_tile_of(const tcc_func *f, const tcc_pointwise *p, tcc_rows_tile *t)
+{
+    int64_t rows = tcc_tile_size_of(f, p->axes[0], 1), columns = tcc_tile_size_of(f, p->axes[1], 1);
+    t->one_sweep = tcc_assumes_max(f, p->extents[1], columns);
+    return tcc_rows_arrange(&t->of, rows, columns, tcc_pointwise_vector(f, p));
+}
+
+/* A warp has several short rows; a long one has several warps. */
+void tcc_rows_choose(const tcc_func *f, const tcc_pointwise *p, int64_t *rows, int64_t *columns)
+{
+    enum { OF_A_SWEEP = 4096 };
+    if (!*columns) {
+        *columns = TCC_WARP_LANES;
+        while (!tcc_assumes_max(f, p->extents[1], *columns) && *columns < TCC_ROWS_MOST_COLUMNS)
+            *columns *= 2;
+        if (!tcc_assumes_max(f, p->extents[1], *columns))
+            *columns = OF_A_SWEEP;
+    }
+    int64_t of_warp = TCC_WARP_LANES * TCC_ROWS_ELEMENTS;
+    if (*rows)
+        return;
+    *rows = 1;
+    int64_t most = *columns > of_warp ? 1 : TCC_POINTWISE_WARPS * (of_warp / *columns > 4 ? 4 : of_warp / *columns);
+    while (*rows < most && (p->extents[0].name || *rows < p->extents[0].size))
+        *rows *= 2;
+}

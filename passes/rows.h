@@ -1,0 +1,34 @@
+/* rows: kernels that reduce over one index, along which memory is contiguous: a warp or a CTA holds whole rows.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_PASSES_ROWS_H
+#define TCC_PASSES_ROWS_H
+
+#include "passes/pointwise.h"
+
+/* partition: whether all that a function computes are maps and reductions over one index, the row's, with no sum of
+ * products that matrix instructions multiply, and reads along the row are contiguous. Then every index of a row gets
+ * one name, and the function's attribute `row` says it. */
+bool tcc_rows_recognize(tcc_func *f);
+
+/* How warps hold a tile of a row kernel. Where a row fits, one sweep reads it; else loops sweep over it. */
+typedef struct tcc_rows_tile {
+    tcc_pointwise_tile of;
+    bool one_sweep;
+} tcc_rows_tile;
+
+enum {
+    TCC_ROWS_ELEMENTS = 32,       /* of a row that a lane has, at most */
+    TCC_ROWS_MOST_COLUMNS = 16384 /* in one sweep */
+};
+
+/* The fewest columns of a tile that hold `n` elements of a row: lanes times a power of two. */
+int64_t tcc_rows_cover(int64_t n);
+/* Warps for rows of this many columns; false if they do not hold so many. */
+bool tcc_rows_arrange(tcc_pointwise_tile *t, int64_t rows, int64_t columns, int64_t vector);
+/* For the tile in the function's schedule. */
+bool tcc_rows_tile_of(const tcc_func *f, const tcc_pointwise *p, tcc_rows_tile *t);
+/* choose-schedule: completes what the user gave. */
+void tcc_rows_choose(const tcc_func *f, const tcc_pointwise *p, int64_t *rows, int64_t *columns);
+
+#endif

@@ -1,0 +1,346 @@
+/* tile-rows: compute a row kernel row by row.
+ *
+ * Before:  func @f(…) {row = n, tile = [m, 1, n, 4096], assumes = [[max, N, 4096], …], …} {
+ *            %x = tensor.read %X {map = [m, n]} : field<f32[m, n]>
+ *            %s = tensor.reduce %x {over = [n], kind = sum} : field<f32[m]>
+ *            %y = arith.div %x, %s : field<f32[m, n]>
+ *            tensor.write %y, %Y {map = [m, n]}
+ * After:   tile.grid {axes = [m, ""], extents = [M, 1], tile = [1, 1], spread = [4, 1, 4]} {
+ *          ^(%m: i32, %one: i32):
+ *            %x = tile.load %X, %m, %zero {dims = [0, 1]} : tile<f32[1, 4096]>
+ *            %t = arith.select (tile.index < N), %x, 0.0
+ *            %s = tile.reduce %t {dim = 1, kind = sum} : tile<f32[1, 1]>
+ *            %y = arith.div %x, (tile.broadcast %s)
+ *            tile.store %y, %Y, %m, %zero {dims = [0, 1]}
+ *          }
+ *
+ * A tile whose columns hold every row that the variant is for is read once. Otherwise a loop over tiles of columns
+ * combines terms, so that each lane has a partial result, before these are reduced. Reductions that need others' results
+ * have a loop after theirs, and so has what is stored along the row.
+ *
+ * Terms beyond the end of a row become what changes no result.
+ *
+ * Requires choose-schedule. After it no field is left.
+ */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "ir/assume.h"
+#include "ir/reduction.h"
+#include "passes/arith.h"
+#include "passes/passes.h"
+#include "passes/rows.h"
+#include "passes/tiling.h"
+
+typedef struct rows {
+    tcc_func *f;
+    tcc_arena *scratch;
+    const tcc_pointwise *p;
+    tcc_op *grid;
+    tcc_tiling t;
+    tcc_value *column; /* the first of the tile */
+    tcc_value *inside; /* which elements of the tile are in the row; NULL: it was not asked yet */
+    bool whole;        /* all are */
+    tcc_map sweeps;    /* fields: in which sweep they are known, from 1 on */
+} rows;
+
+static tcc_value *origin_of(void *user, const char *index)
+{
+    const rows *r = user;
+    size_t i = 0;
+    if (!strcmp(index, r->p->row))
+        return r->column;
+    while (strcmp(r->p->axes[i], index))
+        i++;
+    return r->grid->regions[0]->args[i];
+}
+
+static bool is_field(const tcc_op *op)
+{
+    return op->n_results == 1 && op->results[0].type->kind == TCC_KIND_field;
+}
+
+static bool is_reduction(const tcc_op *op)
+{
+    return op->code == TCC_OP_tensor_reduce;
+}
+
+static bool is_along_row(const rows *r, const tcc_op *op)
+{
+    if (op->code == TCC_OP_tensor_write)
+        return tcc_map_position(op, r->p->row) >= 0;
+    return tcc_field_has_index(op->results[0].type, r->p->row);
+}
+
+/* ---- reductions --------------------------------------------------------------------------- */
+
+static const tcc_type *tile_type(const rows *r, const tcc_op *reduce, int64_t columns)
+{
+    const int64_t sizes[] = {r->t.sizes[0], columns};
+    return tcc_type_sized(r->f->ir, TCC_KIND_tile, reduce->results[0].type->elem, 2, sizes);
+}
+
+static tcc_value *build_start(rows *r, const tcc_op *reduce)
+{
+    const tcc_type *type = tile_type(r, reduce, r->t.sizes[1]);
+    bool ints = tcc_scalar_classify(type->elem) == TCC_CLASS_INT;
+    tcc_cell start = tcc_reduction_start(tcc_reduction_of(reduce), type->elem);
+    return ints ? tcc_build_int(&r->t.b, type, start.i) : tcc_build_float(&r->t.b, type, start.f);
+}
+
+static tcc_value *build_inside(rows *r)
+{
+    tcc_builder *b = &r->t.b;
+    tcc_ir *ir = r->f->ir;
+    if (r->inside)
+        return r->inside;
+    const tcc_type *i32 = tcc_type_sized(ir, TCC_KIND_tile, TCC_i32, 2, r->t.sizes);
+    tcc_value *number = TCC_EMIT(b, tile_index, i32, NULL);
+    tcc_attr_set_int(ir, &number->def->attrs, "dim", 1);
+    tcc_value *left = tcc_arith_bin(b, TCC_OP_arith_sub, tcc_build_extent(b, r->p->extents[1]), r->column);
+    r->inside = tcc_arith_cmp(b, "lt", number, tcc_tiling_broadcast(&r->t, left, i32));
+    return r->inside;
+}
+
+/* The terms of a reduction in the tile. */
+static tcc_value *build_terms(rows *r, const tcc_op *reduce)
+{
+    const tcc_type *type = tile_type(r, reduce, r->t.sizes[1]);
+    tcc_value *term = TCC_VIEW(tensor_reduce, reduce)->a;
+    r->t.b.loc = reduce->loc;
+    tcc_value *v = tcc_value_map_get(r->t.map, term);
+    v = tcc_arith_cast(&r->t.b, tcc_type_with_elem(r->f->ir, v->type, type->elem), v);
+    v = tcc_tiling_broadcast(&r->t, v, type);
+    tcc_value *exists = r->whole ? NULL : build_inside(r);
+    if (reduce->n_operands > 1) {
+        tcc_value *cond = tcc_tiling_broadcast(&r->t, tcc_value_map_get(r->t.map, reduce->operands[1]), type);
+        exists = exists ? tcc_arith_bin(&r->t.b, TCC_OP_arith_and, exists, cond) : cond;
+    }
+    return exists ? TCC_EMIT(&r->t.b, arith_select, type, exists, v, build_start(r, reduce)) : v;
+}
+
+static void finish(rows *r, const tcc_op *reduce, tcc_value *terms)
+{
+    tcc_value *v = TCC_EMIT(&r->t.b, tile_reduce, tile_type(r, reduce, 1), terms);
+    tcc_attr_set_int(r->f->ir, &v->def->attrs, "dim", 1);
+    tcc_attr_set_str(r->f->ir, &v->def->attrs, "kind", tcc_reduction_words[tcc_reduction_of(reduce)]);
+    v->name = reduce->results[0].name;
+    tcc_value_map_set(r->t.map, &reduce->results[0], v);
+}
+
+static void build_write(rows *r, const tcc_op *op)
+{
+    tcc_value *tensor = TCC_VIEW(tensor_write, op)->tensor;
+    tcc_value *v = tcc_value_map_get(r->t.map, TCC_VIEW(tensor_write, op)->a);
+    const int64_t sizes[] = {r->t.sizes[0], is_along_row(r, op) ? r->t.sizes[1] : 1};
+    r->t.b.loc = op->loc;
+    v = tcc_tiling_broadcast(&r->t, v, tcc_type_sized(r->f->ir, TCC_KIND_tile, v->type->elem, 2, sizes));
+    tcc_tiling_access(&r->t, op, TCC_OP_tile_store, (tcc_value *[]){v, tensor}, 2, 0, NULL);
+}
+
+/* ---- one sweep ------------------------------------------------------------------------------ */
+
+static void build_whole_rows(rows *r)
+{
+    r->column = tcc_build_i32(&r->t.b, 0);
+    for (tcc_op *op = r->f->body->first; op; op = op->next)
+        if (is_reduction(op))
+            finish(r, op, build_terms(r, op));
+        else if (op->code == TCC_OP_tensor_write)
+            build_write(r, op);
+        else
+            tcc_tiling_op(&r->t, op);
+}
+
+/* ---- several sweeps --------------------------------------------------------------------------- */
+
+static uintptr_t sweep_of(const rows *r, const tcc_value *v)
+{
+    return (uintptr_t)tcc_map_get(&r->sweeps, v);
+}
+
+/* A field is known in the sweep after that of every reduction that it is computed of. Returns the last sweep. */
+static uintptr_t find_sweeps(rows *r)
+{
+    uintptr_t last = 1;
+    for (tcc_op *op = r->f->body->first; op; op = op->next) {
+        uintptr_t sweep = 1;
+        for (unsigned i = 0; i < op->n_operands; i++)
+            sweep = sweep_of(r, op->operands[i]) > sweep ? sweep_of(r, op->operands[i]) : sweep;
+        if (op->n_results)
+            *tcc_map_at(&r->sweeps, &op->results[0]) = (void *)(sweep + is_reduction(op));
+        last = sweep > last ? sweep : last;
+    }
+    return last;
+}
+
+/* What a sweep is for: its reductions, or in the last one stores. */
+static bool is_goal(const rows *r, const tcc_op *op, uintptr_t sweep, bool last)
+{
+    if (is_reduction(op))
+        return sweep_of(r, &op->results[0]) == sweep + 1;
+    return last && op->code == TCC_OP_tensor_write && is_along_row(r, op);
+}
+
+/* The fields along the row that goals are computed of. */
+static tcc_map find_needed(const rows *r, uintptr_t sweep, bool last)
+{
+    tcc_map needed = TCC_MAP(r->scratch);
+    for (tcc_op *op = r->f->body->last; op; op = op->prev) {
+        bool is_needed = is_goal(r, op, sweep, last) || (is_field(op) && tcc_map_get(&needed, op));
+        if (!is_needed || (is_reduction(op) && !is_goal(r, op, sweep, last)))
+            continue;
+        for (unsigned i = 0; i < op->n_operands; i++)
+            if (op->operands[i]->def && is_field(op->operands[i]->def))
+                *tcc_map_at(&needed, op->operands[i]->def) = op;
+    }
+    return needed;
+}
+
+/* What does not vary along the row and is known before a sweep, but was not before the last. */
+static void build_around(rows *r, uintptr_t sweep)
+{
+    for (tcc_op *op = r->f->body->first; op; op = op->next)
+        if (is_field(op) && !is_reduction(op) && !is_along_row(r, op) && sweep_of(r, &op->results[0]) == sweep)
+            tcc_tiling_op(&r->t, op);
+}
+
+typedef TCC_VEC(tcc_op *) ops;
+typedef TCC_VEC(tcc_value *) values;
+
+static tcc_op *begin_loop(rows *r, const ops *reductions)
+{
+    values operands = {0};
+    const tcc_type **types = TCC_NEW_ARRAY(r->scratch, const tcc_type *, reductions->len);
+    TCC_PUSH(r->scratch, &operands, tcc_build_i32(&r->t.b, 0));
+    TCC_PUSH(r->scratch, &operands, tcc_build_extent(&r->t.b, r->p->extents[1]));
+    TCC_PUSH(r->scratch, &operands, tcc_build_i32(&r->t.b, r->t.sizes[1]));
+    for (size_t i = 0; i < reductions->len; i++) {
+        TCC_PUSH(r->scratch, &operands, build_start(r, reductions->data[i]));
+        types[i] = operands.data[operands.len - 1]->type;
+    }
+    tcc_op *loop = tcc_op_create(&r->t.b, TCC_OP_scf_for, operands.len, operands.data, reductions->len, types);
+    r->t.b = tcc_builder_at_end(loop->regions[0]);
+    r->t.b.loc = loop->loc;
+    r->column = tcc_block_add_arg(loop->regions[0], operands.data[0]->type, r->p->row);
+    r->inside = NULL;
+    return loop;
+}
+
+/* Combines a tile's terms with those before. */
+static tcc_value *accumulate(rows *r, tcc_op *loop, const tcc_op *reduce)
+{
+    const tcc_type *type = tile_type(r, reduce, r->t.sizes[1]);
+    tcc_value *before = tcc_block_add_arg(loop->regions[0], type, "acc"), *terms = build_terms(r, reduce);
+    tcc_opcode code = tcc_reduction_op(tcc_reduction_of(reduce));
+    return &tcc_op_create(&r->t.b, code, 2, (tcc_value *[]){before, terms}, 1, &type)->results[0];
+}
+
+static void build_sweep(rows *r, uintptr_t sweep, bool last)
+{
+    ops reductions = {0};
+    values combined = {0};
+    bool any = false;
+    for (tcc_op *op = r->f->body->first; op; op = op->next) {
+        any |= is_goal(r, op, sweep, last);
+        if (is_reduction(op) && is_goal(r, op, sweep, last))
+            TCC_PUSH(r->scratch, &reductions, op);
+    }
+    if (!any)
+        return;
+    tcc_builder outer = r->t.b;
+    tcc_map needed = find_needed(r, sweep, last);
+    tcc_op *loop = begin_loop(r, &reductions);
+    for (tcc_op *op = r->f->body->first; op; op = op->next)
+        if (is_reduction(op) && is_goal(r, op, sweep, last)) {
+            tcc_value *acc = accumulate(r, loop, op);
+            TCC_PUSH(r->scratch, &combined, acc);
+        } else if (op->code == TCC_OP_tensor_write && is_goal(r, op, sweep, last)) {
+            build_write(r, op);
+        } else if (is_field(op) && is_along_row(r, op) && tcc_map_get(&needed, op)) {
+            tcc_tiling_op(&r->t, op);
+        }
+    tcc_op_create(&r->t.b, TCC_OP_scf_yield, combined.len, combined.data, 0, NULL);
+    r->t.b = outer;
+    for (size_t i = 0; i < reductions.len; i++) {
+        r->t.b.loc = reductions.data[i]->loc;
+        finish(r, reductions.data[i], &loop->results[i]);
+    }
+}
+
+static void build_sweeps(rows *r)
+{
+    uintptr_t last = find_sweeps(r);
+    for (uintptr_t sweep = 1; sweep <= last; sweep++) {
+        build_around(r, sweep);
+        build_sweep(r, sweep, sweep == last);
+    }
+    for (tcc_op *op = r->f->body->first; op; op = op->next)
+        if (op->code == TCC_OP_tensor_write && !is_along_row(r, op))
+            build_write(r, op);
+}
+
+/* ---- the kernel ---------------------------------------------------------------------------- */
+
+/* The grid is over the other indices. */
+static tcc_op *build_grid(rows *r, const tcc_rows_tile *tile)
+{
+    const tcc_pointwise *p = r->p;
+    const char *axes[TCC_MAX_AXES];
+    tcc_dim extents[TCC_MAX_AXES];
+    const int64_t sizes[] = {tile->of.m, 1};
+    for (size_t i = 0; i < p->n_axes; i++) {
+        axes[i] = i == 1 ? "" : p->axes[i];
+        extents[i] = i == 1 ? (tcc_dim){NULL, 1} : p->extents[i];
+    }
+    tcc_builder b = tcc_builder_before(r->f->body->last);
+    b.loc = r->f->body->first->loc;
+    tcc_op *grid = tcc_tiling_grid(&b, p->n_axes, axes, extents, sizes, 0, NULL);
+    tcc_attr_set_ints(r->f->ir, &grid->attrs, "spread", 3,
+                      (int64_t[]){tile->of.vector, tile->of.warps[0], tile->of.warps[1]});
+    return grid;
+}
+
+static void erase_fields(tcc_func *f)
+{
+    for (tcc_op *op = f->body->last, *prev; op; op = prev) {
+        prev = op->prev;
+        if (op->code == TCC_OP_tensor_write || is_field(op))
+            tcc_op_erase(op);
+    }
+}
+
+static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+{
+    tcc_pointwise p;
+    tcc_rows_tile tile;
+    if (!tcc_func_is_variant(f) || !tcc_attr_find(&f->attrs, "group") || !tcc_pointwise_find(f, &p) || !p.row ||
+        !tcc_rows_tile_of(f, &p, &tile))
+        return TCC_OK;
+    bool all = true;
+    for (const tcc_op *op = f->body->first; op; op = op->next)
+        all &= tcc_tiling_check_elements(ctx, op);
+    if (!all)
+        return TCC_ERR_UNSUPPORTED;
+    rows r = {.f = f, .scratch = ctx->scratch, .p = &p, .sweeps = TCC_MAP(ctx->scratch)};
+    r.grid = build_grid(&r, &tile);
+    r.t = (tcc_tiling){.b = tcc_builder_at_end(r.grid->regions[0]),
+                       .axes = {p.axes[0], p.row},
+                       .sizes = {tile.of.m, tile.of.n},
+                       .at = origin_of,
+                       .user = &r,
+                       .map = tcc_value_map_create(ctx->scratch)};
+    r.t.b.loc = r.grid->loc;
+    r.whole = !p.extents[1].name && p.extents[1].size % tile.of.n == 0;
+    if (tile.one_sweep)
+        build_whole_rows(&r);
+    else
+        build_sweeps(&r);
+    erase_fields(f);
+    *changed = true;
+    return TCC_OK;
+}
+
+const tcc_pass tcc_pass_tile_rows = {
+    "tile-rows", "compute a row kernel row by row", .run = run, .requires = TCC_UP_TO(schedule),
+    .leaves = TCC_STATE(fused)};

@@ -138,13 +138,52 @@ static tcc_value *emit_place(tcc_builder *b, tcc_value *v, int64_t least)
                       tcc_build_i32(b, TCC_NO_PLACE));
 }
 
+/* Whether an operand of a product can be chosen as it is stored. */
+static bool can_be_chosen(tcc_scalar elem)
+{
+    return elem == TCC_f16 || elem == TCC_bf16 || elem == TCC_f32 || elem == TCC_f64;
+}
+
+static bool is_widened(const tcc_value *v)
+{
+    return v->def && v->def->code == TCC_OP_arith_cast && v->type->kind == TCC_KIND_field &&
+           tcc_scalar_widens(v->def->operands[0]->type->elem, v->type->elem);
+}
+
+/* An operand of a product, or 0 where a condition does not hold; before it is widened. */
+static tcc_value *emit_factor(tcc_builder *b, tcc_value *v, tcc_value *condition)
+{
+    if (is_widened(v))
+        return emit_cast(b, emit_factor(b, v->def->operands[0], condition), v->type->elem);
+    return emit_where(b, condition, v, tcc_build_float(b, tcc_type_scalar(b->func->ir, v->type->elem), 0));
+}
+
+/* Products both of whose operands are 0 where a condition does not hold: as if there were none, and matrix instructions
+ * multiply them. NULL where an operand cannot be chosen so. */
+static tcc_value *emit_products(tcc_builder *b, const tcc_value *products, tcc_value *condition)
+{
+    tcc_value *factors[2];
+    for (int i = 0; i < 2; i++) {
+        const tcc_value *v = products->def->operands[i];
+        while (is_widened(v))
+            v = v->def->operands[0];
+        if (!can_be_chosen(v->type->elem))
+            return NULL;
+    }
+    for (int i = 0; i < 2; i++)
+        factors[i] = emit_factor(b, products->def->operands[i], condition);
+    return tcc_emit_binary(b, TCC_OP_arith_mul, factors[0], factors[1], NULL);
+}
+
 static tcc_value *emit_reduction(tcc_builder *b, const tcc_ast_kernel *kernel, const tcc_ast_stmt *stmt,
                                  const tcc_ast_expr *e)
 {
     tcc_ir *ir = b->func->ir;
     tcc_emit_conditions conditions = tcc_emit_conditions_of(b, kernel, stmt, e);
     tcc_value *operands[] = {e->args[0]->value, conditions.of_terms};
-    size_t n = conditions.of_terms ? 2 : 1;
+    tcc_value *products = conditions.in_factors ? emit_products(b, operands[0], operands[1]) : NULL;
+    size_t n = conditions.of_terms && !products ? 2 : 1;
+    operands[0] = products ? products : operands[0];
     if (operands[0]->type->kind != TCC_KIND_field)
         operands[0] = emit_where(b, operands[1], operands[0], operands[0]);
     const tcc_type *terms = tcc_emit_joined_type(ir, e->accumulator_elem, n, operands);

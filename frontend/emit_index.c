@@ -287,7 +287,7 @@ static void add_bounds(tcc_builder *b, place *p, uint64_t over, const tcc_ast_ex
 
 tcc_value *tcc_emit_is_inside(tcc_builder *b, const tcc_ast_kernel *kernel, const tcc_ast_expr *read)
 {
-    tcc_emit_conditions c = {NULL, NULL};
+    tcc_emit_conditions c = {0};
     place p = {b->func->ir, kernel, read->free};
     add_bounds(b, &p, 0, read, &c);
     return c.of_all;
@@ -302,10 +302,24 @@ static bool is_of_terms(const tcc_ast_stmt *stmt, size_t i, const tcc_ast_expr *
     return stmt->exprs.data[r] == reduce;
 }
 
+/* Whether both operands of a product have all indices of a field. */
+static bool are_in_factors(const tcc_ast_kernel *kernel, const tcc_ast_expr *product, const tcc_type *field)
+{
+    bool all = true;
+    for (size_t i = 0; i < kernel->n_indices; i++) {
+        const tcc_ast_index *index = &kernel->indices[i];
+        bool has = false;
+        for (unsigned d = 0; d < field->rank; d++)
+            has |= field->dims[d].name == index->name;
+        all &= !has || product->args[0]->free & product->args[1]->free & index->bit;
+    }
+    return all;
+}
+
 tcc_emit_conditions tcc_emit_conditions_of(tcc_builder *b, const tcc_ast_kernel *kernel, const tcc_ast_stmt *stmt,
                                            const tcc_ast_expr *reduce)
 {
-    tcc_emit_conditions c = {NULL, NULL};
+    tcc_emit_conditions c = {0};
     place p = place_of(b->func->ir, kernel, reduce);
     uint64_t over = 0;
     for (size_t i = 0; i < reduce->indices.len; i++)
@@ -320,5 +334,7 @@ tcc_emit_conditions tcc_emit_conditions_of(tcc_builder *b, const tcc_ast_kernel 
     tcc_ast_exprs conditions = find_conditions(&p, reduce);
     for (size_t i = 0; i < conditions.len; i++)
         add_condition(b, conditions.data[i]->free & over ? &c.of_terms : &c.of_all, conditions.data[i]->value);
+    c.in_factors = c.of_terms && reduce->reduction == TCC_REDUCTION_SUM && tcc_sema_is_product(reduce->args[0]) &&
+                   are_in_factors(kernel, reduce->args[0], c.of_terms->type);
     return c;
 }

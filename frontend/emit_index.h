@@ -12,9 +12,11 @@ typedef struct tcc_split {
     tcc_ast_expr *rest;
 } tcc_split;
 
-/* Conditions of a reduction's terms: on those that vary with what is reduced, and on all. */
+/* Conditions of a reduction's terms: on those that vary with what is reduced, and on all. in_factors: of a sum of
+ * products, both operands have all indices of the former. */
 typedef struct tcc_emit_conditions {
     tcc_value *of_terms, *of_all; /* NULL: there are none */
+    bool in_factors;
 } tcc_emit_conditions;
 
 /* Marks the expressions of a statement whose values are wanted. */

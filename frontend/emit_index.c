@@ -316,6 +316,25 @@ static bool are_in_factors(const tcc_ast_kernel *kernel, const tcc_ast_expr *pro
     return all;
 }
 
+static bool has_index(const tcc_value *v, const char *name)
+{
+    bool has = false;
+    for (unsigned d = 0; v && v->type->kind == TCC_KIND_field && d < v->type->rank; d++)
+        has |= v->type->dims[d].name == name;
+    return has;
+}
+
+/* There is a term for each value of an index that the terms lack, and conditions that always hold. */
+static void add_index(tcc_builder *b, const tcc_ast_kernel *kernel, const tcc_value *terms, const tcc_ast_index *index,
+                      tcc_emit_conditions *c)
+{
+    if (has_index(terms, index->name) || has_index(c->of_terms, index->name))
+        return;
+    const tcc_index_expr *first = tcc_index_number(b->func->ir, index->least);
+    tcc_value *at = tcc_emit_whole(b, kernel, tcc_index_name(b->func->ir, index->name));
+    add_condition(b, &c->of_terms, tcc_emit_binary(b, TCC_OP_arith_cmp, at, emit_at(b, first), "ge"));
+}
+
 tcc_emit_conditions tcc_emit_conditions_of(tcc_builder *b, const tcc_ast_kernel *kernel, const tcc_ast_stmt *stmt,
                                            const tcc_ast_expr *reduce)
 {
@@ -334,6 +353,8 @@ tcc_emit_conditions tcc_emit_conditions_of(tcc_builder *b, const tcc_ast_kernel 
     tcc_ast_exprs conditions = find_conditions(&p, reduce);
     for (size_t i = 0; i < conditions.len; i++)
         add_condition(b, conditions.data[i]->free & over ? &c.of_terms : &c.of_all, conditions.data[i]->value);
+    for (size_t i = 0; i < reduce->indices.len; i++)
+        add_index(b, kernel, reduce->args[0]->value, reduce->indices.data[i].index, &c);
     c.in_factors = c.of_terms && reduce->reduction == TCC_REDUCTION_SUM && tcc_sema_is_product(reduce->args[0]) &&
                    are_in_factors(kernel, reduce->args[0], c.of_terms->type);
     return c;

@@ -94,14 +94,20 @@ static bool is_condition(const tcc_ast_expr *e, size_t i)
     return e->function->code == TCC_OP_arith_select && i == 0;
 }
 
-/* What operands without a type are together: numbers that are not whole make floats of indices. */
+/* Whether a number is written as no integer is. */
+static bool is_fraction(const tcc_ast_expr *e)
+{
+    return e->kind == TCC_AST_NUMBER && *e->name.text >= '0' && *e->name.text <= '9' && strpbrk(e->name.text, ".eE");
+}
+
+/* What operands without a type are together: numbers that are not whole, or not written so, make floats of indices. */
 static tcc_ast_type join_open(const tcc_ast_stmt *stmt, const tcc_ast_expr *e)
 {
     bool whole = false, fraction = false;
     for (size_t i = 0; i < e->n_args; i++) {
         bool open = !is_condition(e, i);
         whole |= open && e->args[i]->type == TCC_AST_WHOLE;
-        fraction |= open && find_no_i32(stmt, e->args[i]);
+        fraction |= open && (is_fraction(e->args[i]) || find_no_i32(stmt, e->args[i]));
     }
     return whole && fraction ? TCC_AST_FLOAT : whole ? TCC_AST_WHOLE : TCC_AST_LITERAL;
 }

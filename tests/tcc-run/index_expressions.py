@@ -143,6 +143,14 @@ def terms(target):
          "m": table((9,), lambda i: min(p + q for p, q in reached[i]))})
 
 
+def counts(target):
+    x = floats(9)
+    run(target, "counts", dict(N=9), {"x": x},
+        {"y": 4 * x, "z": table((9,), lambda i: i - 12, np.int32),
+         "w": table((9,), lambda i: x[:i + 1].sum() - (i + 1) + 2 * x[i])})
+
+
 for target in ("sm_90a", "gfx1100"):
-    for kernel in (convolution, pool, windows, experts, paged, numbers, places, triangle, shifted, inner, terms):
+    for kernel in (convolution, pool, windows, experts, paged, numbers, places, triangle, shifted, inner, terms,
+                   counts):
         kernel(target)

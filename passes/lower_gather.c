@@ -1,7 +1,8 @@
 /* lower_gather: loads of elements at coordinates of their own.
  *
- * Each is a load by itself, under the condition that all its coordinates are inside the tensor. Coordinates that are
- * the same for all elements determine where the loads begin; they are tested once.
+ * Each is a load by itself, unless a neighbour has the same coordinates (gather_groups.c), under the condition that all
+ * its coordinates are inside the tensor. Coordinates that are the same for all elements determine where the loads begin;
+ * they are tested once.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/lowering.h"
@@ -77,7 +78,10 @@ void tcc_low_gather(tcc_lowering *l, tcc_op *op)
     tcc_value *inside = split_coordinates(l, &g);
     l->vendor->locate(l, &g);
     tcc_value **values = TCC_NEW_ARRAY(l->ctx->scratch, tcc_value *, held.spread.n_registers);
-    for (int64_t i = 0; i < held.spread.n_registers; i++)
-        values[i] = load_register(l, &g, &held, inside, i);
+    int64_t run = tcc_low_gather_run(op);
+    for (int64_t i = 0; i < held.spread.n_registers; i++) {
+        int64_t before = tcc_low_gather_before(&held.spread, i, run);
+        values[i] = before < 0 ? load_register(l, &g, &held, inside, i) : values[before];
+    }
     tcc_low_set_registers(l, tile, &held, values);
 }

@@ -245,6 +245,10 @@ static inline tcc_value *tcc_low_stored(tcc_lowering *l, const tcc_access *a, in
 void tcc_low_load(tcc_lowering *l, tcc_op *op);
 void tcc_low_store(tcc_lowering *l, tcc_op *op);
 void tcc_low_gather(tcc_lowering *l, tcc_op *op);
+/* From each multiple of how many columns on, a power of two, a tile.gather loads the same for so many; and a register
+ * before this one that has the same, -1: there is none (gather_groups.c). */
+int64_t tcc_low_gather_run(const tcc_op *gather);
+int64_t tcc_low_gather_before(const tcc_spread *s, int64_t number, int64_t run);
 
 /* Whether all threads of its role may do the access at a time of their own (lower_order.c): false, refused, where
  * others of them may have to come before. To be asked once, of all accesses in their order. */

@@ -104,10 +104,19 @@ static tcc_status run_fill(launch *l, const tcc_fill *f, size_t i)
                          : TCC_OK;
 }
 
+/* All bytes 0xff are a NaN in every type that has one: what nobody has written shows in the results. */
+static tcc_status fill_workspace(const launch *l)
+{
+    enum { NAN_BYTE = 0xff };
+    const tcc_runtime *rt = l->kernel->program->rt;
+    int64_t bytes = rt->fills_workspaces ? l->plan.workspace_bytes : 0;
+    return bytes > 0 ? rt->driver->fill_async(rt, l->workspace, NAN_BYTE, (size_t)bytes, l->stream) : TCC_OK;
+}
+
 static tcc_status run_steps(launch *l)
 {
     const tcc_variant *v = l->plan.variant;
-    tcc_status status = TCC_OK;
+    tcc_status status = fill_workspace(l);
     for (size_t i = 0; i < v->n_steps && !status; i++)
         status = v->steps[i].kind == TCC_STEP_LAUNCH ? run_entry(l, &v->steps[i].entry, i)
                                                      : run_fill(l, &v->steps[i].fill, i);

@@ -34,7 +34,8 @@ tcc_status tcc_runtime_create_for(tcc_vendor vendor, tcc_runtime **out, tcc_diag
     tcc_runtime *rt = calloc(1, sizeof *rt);
     if (!rt)
         return TCC_ERR_MEMORY;
-    *rt = (tcc_runtime){.driver = drivers[vendor], .fn = fn, .user = user};
+    const char *fills = getenv("TCC_FILL_WORKSPACE");
+    *rt = (tcc_runtime){.driver = drivers[vendor], .fills_workspaces = fills && *fills, .fn = fn, .user = user};
     tcc_status status = rt->driver->open(rt, &rt->n_devices);
     if (!status && rt->n_devices > 0) {
         *out = rt;

@@ -18,6 +18,7 @@ struct tcc_runtime {
         tcc_hip hip;
     };
     int n_devices;
+    bool fills_workspaces; /* with NaN, before each launch */
     tcc_diagnostic_fn fn;
     void *user;
 };

@@ -6,6 +6,7 @@
 #include <check.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/unit/runtime/fake.h"
@@ -296,6 +297,38 @@ END_TEST
         "{\"name\":\"split\",\"requires\":[],\"cost\":1,\"workspace_bytes\":[\"mul\",\"M\",4],\"steps\":[" STEP(   \
             "matmul", "1", "{\"workspace\":0},{\"dim\":\"K\"}") "]},"                                \
         "{\"name\":\"whole\",\"requires\":[],\"cost\":2,\"steps\":[" STEP("matmul__generic", "1", "{\"dim\":\"M\"}") "]}"))
+
+/* The caller's as well. */
+START_TEST(a_workspace_is_filled_if_that_is_wanted)
+{
+    static _Alignas(256) uint8_t room[256];
+    tcc_runtime *filling;
+    tcc_program *p;
+    int n;
+    setenv("TCC_FILL_WORKSPACE", "1", 1);
+    ck_assert_int_eq(tcc_runtime_create(&filling, on_diagnostic, NULL), TCC_OK);
+    unsetenv("TCC_FILL_WORKSPACE");
+    memcpy(dims, (int64_t[]){1, 3, 8, 1}, sizeof dims);
+    for (int given = 0; given < 2; given++) {
+        fake->reset(2);
+        ck_assert_int_eq(tcc_program_load(filling, ENTRIES, sizeof ENTRIES - 1, SPLIT_OR_NOT, &p), TCC_OK);
+        const tcc_kernel *k = tcc_program_kernel(p, NULL);
+        const tcc_workspace own = {(uintptr_t)room, sizeof room};
+        tcc_status status = given ? tcc_kernel_launch_in(k, dims, 4, args, 5, NULL, own)
+                                  : tcc_kernel_launch(k, dims, 4, args, 5, NULL);
+        ck_assert_int_eq(status, TCC_OK);
+        const fake_launch *l = fake->launches(&n);
+        ck_assert_int_eq(n, 2);
+        ck_assert_str_eq(l[0].entry, "memset");
+        ck_assert_uint_eq(l[0].params[1], 0xff);
+        ck_assert_uint_eq(l[0].params[2], 12);
+        ck_assert_str_eq(l[1].entry, "matmul");
+        ck_assert_uint_eq(l[1].params[0], l[0].params[0]);
+        tcc_program_destroy(p);
+    }
+    tcc_runtime_destroy(filling);
+}
+END_TEST
 
 START_TEST(a_workspace_is_the_callers_or_none)
 {
@@ -702,6 +735,7 @@ Suite *SUITE(void)
     tcase_add_test(tcase, small_shared_memory_is_not_asked_for);
     tcase_add_test(tcase, tensor_maps_are_encoded_once_for_equal_arguments);
     tcase_add_test(tcase, a_workspace_is_the_callers_or_none);
+    tcase_add_test(tcase, a_workspace_is_filled_if_that_is_wanted);
     tcase_add_test(tcase, without_memory_a_variant_runs_that_needs_none);
     tcase_add_test(tcase, steps_run_one_after_another);
     tcase_add_test(tcase, a_step_overlaps_with_the_launch_in_front_of_it);

@@ -13,10 +13,11 @@ static const tcc_index_expr *from_first(tcc_ir *ir, const tcc_ast_kernel *kernel
 {
     for (size_t i = 0; x && i < kernel->n_indices; i++) {
         const tcc_ast_index *index = &kernel->indices[i];
-        const tcc_index_expr *name = tcc_index_name(ir, index->name);
-        if (index->least)
-            x = tcc_index_replace(ir, x, TCC_FACTOR_INDEX, index->name,
-                                  tcc_index_add(ir, name, tcc_index_number(ir, index->least)));
+        if (!index->least)
+            continue;
+        const tcc_index_expr *from = tcc_index_add(ir, tcc_index_name(ir, index->name),
+                                                   tcc_index_number(ir, index->least));
+        x = tcc_index_replace(ir, x, TCC_FACTOR_INDEX, index->name, from);
     }
     return x;
 }

@@ -68,6 +68,7 @@ static void print_coordinates(tcc_str *out, const tcc_op *access)
         tcc_str_puts(&text, tcc_access_loaded(access, d) ? " + …" : "");
         tcc_str_puts(out, d ? "," : "");
         tcc_json_print_string(out, tcc_str_text(&text));
+        out->failed |= text.failed;
         tcc_str_free(&text);
     }
     tcc_str_puts(out, "]");

@@ -73,6 +73,15 @@ typedef struct operand {
     tcc_value *value;
 } operand;
 
+/* Whether a value is computed of what is read, and not only read where that says. */
+static bool is_element_of(const tcc_op *read, const tcc_value *v, const tcc_map *ops)
+{
+    bool is = v->def == read;
+    for (const tcc_use *u = read->results[0].uses; u && !is; u = u->next)
+        is = u->op->code != TCC_OP_tensor_read && tcc_map_get(ops, u->op);
+    return is;
+}
+
 /* The first read of those that a value is computed of whose coordinates are all its indices: stages hold its tiles. */
 static tcc_op *covering_read(const tcc_value *v, tcc_arena *arena)
 {
@@ -81,7 +90,7 @@ static tcc_op *covering_read(const tcc_value *v, tcc_arena *arena)
         return NULL;
     for (tcc_op *op = v->def->block->first; op; op = op->next)
         if (op->code == TCC_OP_tensor_read && tcc_map_get(&ops, op) && tcc_access_is_plain(op) &&
-            op->results[0].type->rank == v->type->rank)
+            op->results[0].type->rank == v->type->rank && is_element_of(op, v, &ops))
             return op;
     return NULL;
 }

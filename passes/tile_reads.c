@@ -30,18 +30,24 @@ static bool is_tile(const tcc_value *v)
     return v->type->kind == TCC_KIND_tile;
 }
 
+/* The tile of i32 as large as two types, scalars or tiles. */
+static const tcc_type *join_types(const tcc_tiling *t, const tcc_type *a, const tcc_type *b)
+{
+    int64_t sizes[2];
+    for (int x = 0; x < 2; x++) {
+        int64_t of_a = a->kind == TCC_KIND_tile ? a->dims[x].size : 1;
+        int64_t of_b = b->kind == TCC_KIND_tile ? b->dims[x].size : 1;
+        sizes[x] = of_a > of_b ? of_a : of_b;
+    }
+    return tcc_type_sized(t->b.func->ir, TCC_KIND_tile, TCC_i32, 2, sizes);
+}
+
 /* a op b. */
 static tcc_value *combine(tcc_tiling *t, tcc_opcode op, tcc_value *a, tcc_value *b)
 {
-    tcc_ir *ir = t->b.func->ir;
-    int64_t sizes[2];
     if (!is_tile(a) && !is_tile(b))
         return tcc_arith_bin(&t->b, op, a, b);
-    for (int x = 0; x < 2; x++) {
-        int64_t of_a = is_tile(a) ? a->type->dims[x].size : 1, of_b = is_tile(b) ? b->type->dims[x].size : 1;
-        sizes[x] = of_a > of_b ? of_a : of_b;
-    }
-    const tcc_type *type = tcc_type_sized(ir, TCC_KIND_tile, TCC_i32, 2, sizes);
+    const tcc_type *type = join_types(t, a->type, b->type);
     a = tcc_tiling_broadcast(t, a, type);
     b = tcc_tiling_broadcast(t, b, type);
     return tcc_arith_bin(&t->b, op, a, b);
@@ -181,32 +187,51 @@ static tcc_value *begin_of(tcc_tiling *t, const tcc_op *read, size_t d)
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
-static tcc_value *coordinate_of(tcc_tiling *t, const tcc_op *read, size_t d, const tcc_type *tile)
+static tcc_value *coordinate_of(tcc_tiling *t, const tcc_op *read, size_t d)
 {
     tcc_value *loaded = tcc_access_loaded(read, d), *at = NULL;
     const tcc_index_expr *e = tcc_access_expr(read, d);
     if (e->n || !loaded)
         at = number_of(t, e, false);
-    at = join(t, TCC_OP_arith_add, loaded ? tcc_value_map_get(t->map, loaded) : NULL, at);
-    return is_tile(at) ? tcc_tiling_broadcast(t, at, tile) : at;
+    return join(t, TCC_OP_arith_add, loaded ? tcc_value_map_get(t->map, loaded) : NULL, at);
+}
+
+/* Loaded numbers may be those of an operand, which is whole also in a direction that it does not have: so is then what
+ * is read there. */
+static tcc_op *gather(tcc_tiling *t, const tcc_op *read, const tcc_type *tile)
+{
+    size_t n = 1 + tcc_access_rank(read);
+    tcc_value **operands = TCC_NEW_ARRAY(t->b.func->ir->arena, tcc_value *, n);
+    operands[0] = read->operands[0];
+    for (size_t i = 1; i < n; i++) {
+        operands[i] = coordinate_of(t, read, i - 1);
+        if (is_tile(operands[i]))
+            tile = tcc_type_with_elem(t->b.func->ir, join_types(t, tile, operands[i]->type), tile->elem);
+    }
+    for (size_t i = 1; i < n; i++)
+        if (is_tile(operands[i]))
+            operands[i] = tcc_tiling_broadcast(t, operands[i], tile);
+    return tcc_op_create(&t->b, TCC_OP_tile_gather, n, operands, 1, &tile);
+}
+
+static tcc_op *load_window(tcc_tiling *t, const tcc_op *read, const tcc_type *tile, const int64_t dims[2])
+{
+    size_t n = 1 + tcc_access_rank(read);
+    tcc_value **operands = TCC_NEW_ARRAY(t->b.func->ir->arena, tcc_value *, n);
+    operands[0] = read->operands[0];
+    for (size_t i = 1; i < n; i++)
+        operands[i] = begin_of(t, read, i - 1);
+    tcc_op *load = tcc_op_create(&t->b, TCC_OP_tile_load, n, operands, 1, &tile);
+    tcc_attr_set_ints(t->b.func->ir, &load->attrs, "dims", 2, dims);
+    return load;
 }
 
 tcc_op *tcc_tiling_read(tcc_tiling *t, tcc_op *read, const tcc_type *tile)
 {
-    tcc_ir *ir = t->b.func->ir;
-    size_t rank = tcc_access_rank(read);
     int64_t dims[2];
     if (tcc_access_is_plain(read))
         return tcc_tiling_access(t, read, TCC_OP_tile_load, &read->operands[0], 1, 1, &tile);
-    for (size_t d = 0; d < rank; d++)
+    for (size_t d = 0; d < tcc_access_rank(read); d++)
         tcc_require_reach(t->b.func, tcc_access_expr(read, d));
-    bool window = tcc_tiling_window(t, read, dims);
-    tcc_value **operands = TCC_NEW_ARRAY(ir->arena, tcc_value *, 1 + rank);
-    operands[0] = read->operands[0];
-    for (size_t d = 0; d < rank; d++)
-        operands[1 + d] = window ? begin_of(t, read, d) : coordinate_of(t, read, d, tile);
-    tcc_op *r = tcc_op_create(&t->b, window ? TCC_OP_tile_load : TCC_OP_tile_gather, 1 + rank, operands, 1, &tile);
-    if (window)
-        tcc_attr_set_ints(ir, &r->attrs, "dims", 2, dims);
-    return r;
+    return tcc_tiling_window(t, read, dims) ? load_window(t, read, tile, dims) : gather(t, read, tile);
 }

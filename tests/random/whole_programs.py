@@ -25,16 +25,20 @@ FLOATS = ["f32", "f16", "bf16"]
 INTS = ["i32", "i8", "u8"]
 OPERANDS = [("f16", "f16"), ("bf16", "bf16"), ("i8", "i8"), ("f32", "f32")]
 LIMIT = 1 << 20  # of the numbers in expressions
+COMPUTED = True  # coordinates, and indices and dimensions as numbers
 COMPARED = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal,
             "!=": np.not_equal}
 
 
 class Value:
     """An expression: its text, what it is, the most that it can be, its free indices, and numbers along all indices,
-    1 along those that it does not have."""
+    1 along those that it does not have. inside: where all that it reads itself is inside tensors."""
 
-    def __init__(self, text, is_int, most, free, numbers):
+    def __init__(self, text, is_int, most, free, numbers, *of):
         self.text, self.is_int, self.most, self.free, self.numbers = text, is_int, most, frozenset(free), numbers
+        self.inside = np.True_
+        for value in of:
+            self.inside = self.inside & value.inside
 
 
 class Program:
@@ -52,6 +56,12 @@ class Program:
                 self.indices.append(index)
                 self.extents[index], self.dims[index] = size, dim
         self.tensors, self.outputs, self.intermediates, self.lines = {}, {}, {}, []
+        self.domains = {}  # the values that indices take in reductions
+        if self.random.random() < 0.15:
+            x = self.random.choice(self.indices)
+            first, last = sorted(self.random.randint(0, self.extents[x] - 1) for _ in range(2))
+            self.lines.append(f"    index {x}: {first} <= {x} && {x} <= {last};")
+            self.domains[x] = (first, last)
 
     def volume(self):
         n = 1
@@ -93,7 +103,65 @@ class Program:
             order.append(self.random.choice(fits))
         return order
 
+    def along(self, x):
+        return self.spread(np.arange(self.extents[x], dtype=np.int64), [x])
+
+    def in_domain(self, over):
+        inside = np.True_
+        for x in over:
+            if x in self.domains:
+                inside = inside & (self.along(x) >= self.domains[x][0]) & (self.along(x) <= self.domains[x][1])
+        return inside
+
+    def coordinate(self, dim, size):
+        """Text, numbers and indices of where something is read along a dimension."""
+        x, y = self.random.choice(self.indices), self.random.choice(self.indices)
+        c = self.random.randint(1, 4)
+        of_dim = [i for i in self.indices if self.dims[i] == dim]
+        choices = [(f"{x} + {c}", self.along(x) + c, [x]), (f"{x} - {c}", self.along(x) - c, [x]),
+                   (f"2 * {x}", 2 * self.along(x), [x]), (f"{x} / {c + 1}", self.along(x) // (c + 1), [x]),
+                   (f"{x} % {c + 1}", self.along(x) % (c + 1), [x]), (str(c - 1), np.int64(c - 1), [])]
+        if x != y:
+            choices.append((f"{x} + {y} - {c}", self.along(x) + self.along(y) - c, [x, y]))
+        if not dim.isdigit():
+            choices.append((f"{dim} - 1 - {x}", size - 1 - self.along(x), [x]))
+        if of_dim and self.random.random() < 0.4:
+            x = self.random.choice(of_dim)
+            return x, self.along(x), [x]
+        return self.random.choice(choices)
+
+    def read_at(self):
+        """Reads a tensor at computed coordinates."""
+        of = self.random.sample(self.indices, min(len(self.indices), self.random.choice([1, 2, 2])))
+        name = self.new_tensor(of, self.random.choice(FLOATS * 2 + INTS), 3)
+        t = self.tensors[name]
+        texts, at, free, inside = [], [], set(), np.True_
+        for dim, size in zip(t["dims"], t["alike"]):
+            text, numbers, indices = self.coordinate(dim, size)
+            texts.append(text)
+            inside = inside & (numbers >= 0) & (numbers < size)
+            at.append(np.clip(numbers, 0, size - 1))
+            free |= set(indices)
+        is_int = t["element"] in INTS
+        shape = [self.extents[x] if x in free else 1 for x in self.indices]
+        inside = np.broadcast_to(inside, shape) if np.ndim(inside) else np.broadcast_to(inside, [1] * len(self.indices))
+        numbers = np.where(inside, t["data"].astype(np.int64 if is_int else np.float64)[tuple(np.broadcast_arrays(*at))], 0)
+        v = Value(f"{name}[{', '.join(texts)}]", is_int, t["most"], free, numbers.reshape(inside.shape))
+        v.inside = inside
+        return v
+
     def leaf(self, wanted):
+        kind = self.random.random()
+        if COMPUTED and kind < 0.04:
+            x = self.random.choice(self.indices)
+            return Value(x, True, self.extents[x], [x], self.along(x))
+        if COMPUTED and kind < 0.06:
+            x = self.random.choice(self.indices)
+            if not self.dims[x].isdigit():
+                return Value(self.dims[x], True, self.extents[x], [],
+                             np.int64(self.extents[x]).reshape([1] * len(self.indices)))
+        if COMPUTED and kind > 0.85:
+            return self.read_at()
         kind = self.random.random()
         if kind < 0.1:
             number = self.random.randint(0, 4)
@@ -101,7 +169,7 @@ class Program:
         if kind < 0.35 and self.intermediates:
             name = self.random.choice(list(self.intermediates))
             return self.again(name)
-        known = [n for n, t in self.tensors.items() if t["dims"]]
+        known = [n for n, t in self.tensors.items() if t["dims"] and n not in self.outputs]
         if kind < 0.6 and known:
             name = self.random.choice(known)
             order = self.orders_of(self.tensors[name]["dims"])
@@ -131,7 +199,7 @@ class Program:
         if v.most <= most:
             return v
         return Value(f"min(max({v.text}, -{most}), {most})", v.is_int, most, v.free,
-                     np.clip(v.numbers, -most, most))
+                     np.clip(v.numbers, -most, most), v)
 
     def alike(self, v, w):
         """Both floats or both integers; numbers are what stands beside them."""
@@ -140,10 +208,10 @@ class Program:
         return self.as_float(v), self.as_float(w)
 
     def as_float(self, v):
-        return Value(f"f32({v.text})", False, v.most, v.free, v.numbers.astype(np.float64)) if v.is_int else v
+        return Value(f"f32({v.text})", False, v.most, v.free, v.numbers.astype(np.float64), v) if v.is_int else v
 
     def as_int(self, v):
-        return v if v.is_int else Value(f"i32({v.text})", True, v.most, v.free, v.numbers.astype(np.int64))
+        return v if v.is_int else Value(f"i32({v.text})", True, v.most, v.free, v.numbers.astype(np.int64), v)
 
     def joined_int(self, v, w):
         return v.is_int if w.is_int is None else w.is_int
@@ -159,7 +227,7 @@ class Program:
         else:
             most, numbers = max(v.most, w.most), (np.minimum if op == "min" else np.maximum)(v.numbers, w.numbers)
         text = f"{op}({v.text}, {w.text})" if op.isalpha() else f"({v.text} {op} {w.text})"
-        return self.limited(Value(text, self.joined_int(v, w), most, v.free | w.free, numbers), LIMIT)
+        return self.limited(Value(text, self.joined_int(v, w), most, v.free | w.free, numbers, v, w), LIMIT)
 
     def unary(self, v):
         name, function = self.random.choice([("-", np.negative), ("abs", np.abs), ("relu", lambda x: np.maximum(x, 0)),
@@ -168,7 +236,11 @@ class Program:
             return self.as_float(v)
         if name == "i32":
             return self.as_int(v)
-        return Value(f"{name}({v.text})", v.is_int, v.most, v.free, function(v.numbers))
+        if COMPUTED and v.is_int and self.random.random() < 0.4:
+            op, n = self.random.choice("/%"), self.random.randint(1, 5)
+            numbers = v.numbers // n if op == "/" else v.numbers % n
+            return Value(f"({v.text} {op} {n})", True, v.most + 1 if op == "/" else n, v.free, numbers, v)
+        return Value(f"{name}({v.text})", v.is_int, v.most, v.free, function(v.numbers), v)
 
     def where(self, depth, wanted):
         v, w = self.alike(self.expression(depth, wanted), self.expression(depth, wanted))
@@ -176,7 +248,7 @@ class Program:
         name = self.random.choice(list(COMPARED))
         numbers = np.where(COMPARED[name](v.numbers, w.numbers), x.numbers, y.numbers)
         return Value(f"where({v.text} {name} {w.text}, {x.text}, {y.text})", self.joined_int(x, y), max(x.most, y.most),
-                     v.free | w.free | x.free | y.free, numbers)
+                     v.free | w.free | x.free | y.free, numbers, v, w, x, y)
 
     def reduction(self, depth, wanted):
         n = self.random.choice([1, 1, 1, 2])
@@ -185,17 +257,27 @@ class Program:
         over = [x for x in over if x in term.free]
         if not over or term.is_int is None:
             return term
-        axes = tuple(self.indices.index(x) for x in over)
         kind = self.random.choice(["sum", "sum", "max", "min", "argmax", "argmin"])
         if kind.startswith("arg"):
-            over, axes = over[:1], axes[:1]
-            numbers = getattr(np, kind)(term.numbers, axis=axes[0], keepdims=True)
+            over = over[:1]
+        axes = tuple(self.indices.index(x) for x in over)
+        numbers = term.numbers
+        exists = np.broadcast_to(term.inside & self.in_domain(over), numbers.shape)
+        if kind in ("max", "min") and not exists.any(axis=axes).all():
+            kind = "sum"
+        if kind.startswith("arg"):
+            none = (-1 if kind == "argmax" else 1) * (np.int64(1 << 40) if term.is_int else np.inf)
+            places = getattr(np, kind)(np.where(exists, numbers, none), axis=axes[0], keepdims=True)
+            numbers = np.where(exists.any(axis=axes, keepdims=True), places, -1)
             return Value(f"({kind}({over[0]}) ({term.text}))", True, self.extents[over[0]], term.free - set(over),
                          numbers.astype(np.int64))
         count = int(np.prod([self.extents[x] for x in over]))
         if kind == "sum":
             term = self.limited(term, max(1, LIMIT // count))
-        numbers = getattr(np, kind)(term.numbers, axis=axes, keepdims=True)
+            numbers = np.where(exists, term.numbers, 0)
+        else:
+            numbers = np.where(exists, numbers, (-1 if kind == "max" else 1) * (1 << 40))
+        numbers = getattr(np, kind)(numbers, axis=axes, keepdims=True)
         most = term.most * count if kind == "sum" else term.most
         return Value(f"({kind}({', '.join(over)}) ({term.text}))", term.is_int, most, term.free - set(over), numbers)
 
@@ -219,7 +301,9 @@ class Program:
             factors.append(v)
         if factors[0].is_int != factors[1].is_int:
             factors = [self.as_float(v) for v in factors]
-        numbers = (factors[0].numbers * factors[1].numbers).sum(axis=self.indices.index(k), keepdims=True)
+        products = factors[0].numbers * factors[1].numbers
+        exists = factors[0].inside & factors[1].inside & self.in_domain([k])
+        numbers = np.where(exists, products, 0).sum(axis=self.indices.index(k), keepdims=True)
         most = factors[0].most * factors[1].most * self.extents[k]
         return Value(f"(sum({k}) {factors[0].text} * {factors[1].text})", factors[0].is_int, most,
                      (factors[0].free | factors[1].free) - {k}, numbers)
@@ -263,16 +347,50 @@ class Program:
         self.lines.append(f"    {left} = {v.text};")
         self.intermediates[name] = (stored, order)
 
+    def update(self, name, order):
+        """Writes an inout tensor, which may be read as it was, and then as it is."""
+        old, other = self.read(name, order), self.expression(1)
+        v = self.binary(old, other) if other.free <= old.free else self.unary(old)
+        if v.is_int != old.is_int:
+            v = self.as_int(v) if old.is_int else self.as_float(v)
+        element = self.tensors[name]["element"]
+        self.lines.append(f"    {name}[{', '.join(order)}] = {v.text};")
+        stored = Value(name, v.is_int, v.most, old.free, v.numbers)
+        self.outputs[name] = (element, order, stored)
+        self.intermediates[name] = (stored, order)
+        self.tensors[name]["dims_read"] = None
+
     def draw(self):
+        changed = None
+        if self.random.random() < 0.3:
+            order = self.random.sample(self.indices, min(len(self.indices), 2))
+            changed = self.new_tensor(order, self.random.choice(["f32", "i32"]), 4, "inout"), order
         for _ in range(self.random.choice([0, 1, 1, 2, 3])):
             self.statement(False)
+        if changed and self.random.random() < 0.5:
+            self.update(*changed)
+            changed = None
         for _ in range(self.random.choice([1, 1, 2, 3])):
             self.statement(True)
             if self.random.random() < 0.2:
                 self.statement(False)
+        if changed:
+            self.update(*changed)
 
     def text(self):
         body = "\n".join(self.lines)
+        for x in self.domains:
+            if not re.search(rf"\b(?:sum|(?:arg)?max|(?:arg)?min)\((?:\w+, )*{x}(?:, \w+)*\) [^+*/<>=-]", body):
+                body = re.sub(rf"    index {x}: .*\n", "", body)
+        for x in self.indices:  # somewhere an index is a coordinate by itself, and domains are of indices that there are
+            used = re.search(rf"\b{x}\b", body)
+            of_tensors = [d for n, t in self.tensors.items() if re.search(rf"\b{n}\b", body) for d in t["dims"]]
+            named = re.search(rf"\b{self.dims[x]}\b", body) and self.dims[x] not in of_tensors and not any(
+                self.dims[i] == self.dims[x] for _, o, _ in self.outputs.values() for i in o)
+            if named or (used and not re.search(rf"[\[,] ?{x}[,\]]", body)):
+                out = f"y{len(self.outputs)}"
+                self.outputs[out] = ("i32", [x], Value(out, True, self.extents[x], [x], self.along(x)))
+                body += f"\n    {out}[{x}] = {x};"
         unused = [n for n in self.intermediates if n[0] == "t" and body.count(n + "[") + body.count(n + " ") +
                   body.count(n + ")") + body.count(n + ",") + body.count(n + ";") < 2]
         for name in unused:  # everything that is defined is used
@@ -284,11 +402,11 @@ class Program:
             self.outputs[out] = (element, order, Value(out, value.is_int, most, value.free, value.numbers))
             body += f"\n    {out}{subscript} = {name}{subscript};"
         self.tensors = {n: t for n, t in self.tensors.items() if re.search(rf"\b{n}\b", body)}
-        parameters = ", ".join(f"{n}: {t['element']}" + (f"[{', '.join(t['dims'])}]" if t["dims"] else "")
+        parameters = ", ".join(("inout " if t["role"] == "inout" else "") + f"{n}: {t['element']}" + (f"[{', '.join(t['dims'])}]" if t["dims"] else "")
                                for n, t in self.tensors.items())
         outputs = ", ".join(f"{n}: {e}" + (f"[{', '.join(self.dims[x] for x in o)}]" if o else "")
-                            for n, (e, o, _) in self.outputs.items())
-        return f"kernel f({parameters}) -> ({outputs})\n{{\n{body}\n}}\n"
+                            for n, (e, o, _) in self.outputs.items() if n[0] == "y")
+        return f"kernel f({parameters})" + (f" -> ({outputs})" if outputs else "") + f"\n{{\n{body}\n}}\n"
 
     def expected(self, name):
         element, order, v = self.outputs[name]

@@ -229,10 +229,11 @@ tcc_outcome tcc_eval_tile_index(tcc_thread *t, const tcc_inst *in)
 {
     const tcc_dim *dims = in->op->results[0].type->dims;
     bool rows = tcc_attr_int(&in->op->attrs, "dim", 0) == 0;
+    int64_t unit = tcc_attr_int(&in->op->attrs, "unit", 1);
     tcc_cell *r = tcc_cells(t, in->results[0]);
     for (int64_t i = 0; i < dims[0].size; i++)
         for (int64_t j = 0; j < dims[1].size; j++)
-            (r++)->i = rows ? i : j;
+            (r++)->i = (rows ? i : j) / unit * unit;
     return TCC_NEXT;
 }
 

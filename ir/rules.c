@@ -31,6 +31,7 @@ static const tcc_attr_rule attr_rules[] = {
     {TCC_OP_tile_grid, "persistent", NULL, 1, 2, 1},
     {TCC_OP_scf_for, "ranks", NULL, 2, TCC_MAX_CLUSTER, 1},
     {TCC_OP_tile_ctas, "cluster", NULL, 2, TCC_MAX_CLUSTER, 1},
+    {TCC_OP_tile_index, "unit", "2 4 8 16", 0, 0, 0},
     {TCC_OP_tile_load, "copy", "tma cp_async cp_async_elements buffer unaligned vectors elements predicated", 0, 0, 0},
     {TCC_OP_tile_load, "contiguous", NULL, 0, 1, 1},
     {TCC_OP_tile_load, "panel", "8 16 32 64", 0, 0, 0},

@@ -129,7 +129,7 @@ static tcc_value *number(tcc_chunks *e, const tcc_op *op, const tcc_type *type)
 {
     int dim = (int)tcc_attr_int(&op->attrs, "dim", 0);
     tcc_value *own = TCC_EMIT(&e->b, tile_index, type, NULL);
-    tcc_attr_set_int(e->ir, &own->def->attrs, "dim", dim);
+    own->def->attrs = op->attrs; /* chunks begin at multiples of a unit */
     if (op->results[0].type->dims[dim].size == 1 || (!e->first[dim] && (dim ? e->column : e->block) == 0))
         return own;
     tcc_value *first = moved(e, tcc_build_i32(&e->b, 0), (unsigned)dim);

@@ -407,15 +407,30 @@ tcc_value *tcc_low_own(tcc_lowering *l, const tcc_spread *s, int dim)
                        tcc_low_digits(l, &s->lanes, l->vendor->lane(l), dim));
 }
 
+/* Whether all that digits add along a dimension are multiples. */
+static bool add_multiples(const tcc_digits *digits, int dim, int64_t of)
+{
+    bool all = true;
+    for (unsigned i = 0; i < digits->n; i++)
+        all &= digits->of[i].add[dim] % of == 0;
+    return all;
+}
+
 void tcc_low_index(tcc_lowering *l, tcc_op *op)
 {
     int dim = (int)tcc_attr_int(&op->attrs, "dim", 0);
+    int64_t unit = tcc_attr_int(&op->attrs, "unit", 1);
     tcc_held held;
     if (!tcc_low_held(l, op, op->results[0].type, &held))
         return;
     tcc_value **parts = room(l, held.spread.n_registers), *own = tcc_low_own(l, &held.spread, dim);
-    for (int64_t i = 0; i < held.spread.n_registers; i++)
-        parts[i] = tcc_low_add(l, own, tcc_digits_place(&held.spread.registers, i, dim));
+    bool whole = add_multiples(&held.spread.lanes, dim, unit) && add_multiples(&held.spread.warps, dim, unit);
+    for (int64_t i = 0; i < held.spread.n_registers; i++) {
+        int64_t place = tcc_digits_place(&held.spread.registers, i, dim);
+        parts[i] = tcc_low_add(l, own, whole ? place / unit * unit : place);
+        if (!whole)
+            parts[i] = tcc_low_mul(l, tcc_low_div(l, parts[i], unit), unit);
+    }
     tcc_low_set_registers(l, &op->results[0], &held, parts);
 }
 

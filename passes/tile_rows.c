@@ -18,7 +18,8 @@
  * combines terms, so that each lane has a partial result, before these are reduced. Reductions that need others' results
  * have a loop after theirs, and so has what is stored along the row.
  *
- * Terms beyond the end of a row become what changes no result.
+ * Terms beyond the end of a row become what changes no result. Where its length is a multiple of a vector, one condition
+ * serves all elements of each.
  *
  * Requires choose-schedule. After it no field is left.
  */
@@ -41,6 +42,7 @@ typedef struct rows {
     tcc_value *column; /* the first of the tile */
     tcc_value *inside; /* which elements of the tile are in the row; NULL: it was not asked yet */
     bool whole;        /* all are */
+    int64_t unit;      /* of so many neighbours that a lane has all or none are */
     tcc_map sweeps;    /* fields: in which sweep they are known, from 1 on */
 } rows;
 
@@ -97,6 +99,8 @@ static tcc_value *build_inside(rows *r)
     const tcc_type *i32 = tcc_type_sized(ir, TCC_KIND_tile, TCC_i32, 2, r->t.sizes);
     tcc_value *number = TCC_EMIT(b, tile_index, i32, NULL);
     tcc_attr_set_int(ir, &number->def->attrs, "dim", 1);
+    if (r->unit > 1)
+        tcc_attr_set_int(ir, &number->def->attrs, "unit", r->unit);
     tcc_value *left = tcc_arith_bin(b, TCC_OP_arith_sub, tcc_build_extent(b, r->p->extents[1]), r->column);
     r->inside = tcc_arith_cmp(b, "lt", number, tcc_tiling_broadcast(&r->t, left, i32));
     return r->inside;
@@ -310,6 +314,20 @@ static void erase_fields(tcc_func *f)
     }
 }
 
+/* Whether the rows' length is known or assumed to be a multiple of n elements. */
+static bool is_multiple(const rows *r, int64_t n)
+{
+    tcc_dim length = r->p->extents[1];
+    bool is = !length.name && length.size % n == 0;
+    for (const tcc_op *op = r->f->body->first; op && !is; op = op->next) {
+        const tcc_type *t = tcc_accessed_tensor(op) ? tcc_accessed_tensor(op)->type : NULL;
+        if (t && t->rank && !t->row_bytes && tcc_dim_equal(t->dims[t->rank - 1], length) && length.name)
+            is = tcc_scalar_bits(t->elem) >= 8 &&
+                 tcc_assumes_pitch(r->f, tcc_accessed_tensor(op), n * tcc_scalar_bits(t->elem) / 8);
+    }
+    return is;
+}
+
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_pointwise p;
@@ -331,6 +349,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
                        .user = &r,
                        .map = tcc_value_map_create(ctx->scratch)};
     r.t.b.loc = r.grid->loc;
+    for (r.unit = tile.of.vector; r.unit > 1 && !is_multiple(&r, r.unit);)
+        r.unit /= 2;
     r.whole = !p.extents[1].name && p.extents[1].size % tile.of.n == 0;
     if (tile.one_sweep)
         build_whole_rows(&r);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "frontend/sema.h"
+#include "support/extent.h"
 
 /* ---- domains --------------------------------------------------------------------------- */
 
@@ -163,7 +164,23 @@ static bounds find_bounds(tcc_ir *ir, const tcc_ast_index *index)
     return b;
 }
 
-/* The dimension that an expression is, or a number as one; NULL: it is neither. */
+/* A product of dimensions and a number as the name of one: A.B.2; NULL: it is none, or has too many factors. */
+static const char *product_name(tcc_sema *s, const tcc_index_expr *x)
+{
+    if (x->n != 1 || x->terms[0].number < 1 || x->terms[0].n > TCC_MAX_FACTORS)
+        return NULL;
+    const char *name = "";
+    for (size_t k = 0; k < x->terms[0].n; k++) {
+        if (x->terms[0].factors[k].kind != TCC_FACTOR_DIM)
+            return NULL;
+        name = tcc_arena_printf(s->arena, "%s%s%s", name, k ? "." : "", x->terms[0].factors[k].name);
+    }
+    if (x->terms[0].number > 1)
+        name = tcc_arena_printf(s->arena, "%s.%lld", name, (long long)x->terms[0].number);
+    return tcc_intern_get(s->ir->names, name, strlen(name));
+}
+
+/* The dimension that an expression is, or a number or a product as one; NULL: it is none of these. */
 static const tcc_ast_dim *dim_of(tcc_sema *s, const tcc_index_expr *x, tcc_loc loc)
 {
     const tcc_names *dims = &s->kernel->dims;
@@ -176,7 +193,12 @@ static const tcc_ast_dim *dim_of(tcc_sema *s, const tcc_index_expr *x, tcc_loc l
     for (size_t i = 0; x && i < dims->len; i++)
         if (x == tcc_index_dim(s->ir, dims->entries[i].name))
             return dims->entries[i].what;
-    return NULL;
+    const char *product = x ? product_name(s, x) : NULL;
+    if (!product)
+        return NULL;
+    tcc_ast_dim *dim = TCC_NEW(s->arena, tcc_ast_dim);
+    *dim = (tcc_ast_dim){.name = {product, loc}};
+    return dim;
 }
 
 static void bound(tcc_sema *s, tcc_ast_index *index)
@@ -193,7 +215,7 @@ static void bound(tcc_sema *s, tcc_ast_index *index)
     const tcc_ast_dim *extent = dim_of(s, tcc_index_sub(s->ir, b.high, b.low), index->domain->name.loc);
     if (!extent || !tcc_index_is_number(b.low, &least))
         tcc_sema_unsupported(s, index->domain->name.loc,
-                             "bounds other than from a number to a number, or to a dimension and this number");
+                             "bounds other than a number, and a number or product of dimensions more");
     else if (!extent->size && !extent->name.text)
         tcc_error(s->diag, TCC_ERR_TYPE, index->domain->name.loc, "no value of '%s' is within its bounds", index->name);
     else {

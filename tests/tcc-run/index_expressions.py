@@ -150,7 +150,14 @@ def counts(target):
          "w": table((9,), lambda i: x[:i + 1].sum() - (i + 1) + 2 * x[i])})
 
 
+def wide(target):
+    x, y = floats(5), floats(3)
+    run(target, "wide", dict(N=5, P=3, M=7), {"x": x, "y": y},
+        {"z": table((7,), lambda m: sum(x[s // 2 + m] * y[s % 3] for s in range(10) if s // 2 + m < 5)),
+         "c": table((7,), lambda m: m + sum(t % 2 for t in range(1, 46)) + 9, np.int32)})
+
+
 for target in ("sm_90a", "gfx1100"):
     for kernel in (convolution, pool, windows, experts, paged, numbers, places, triangle, shifted, inner, terms,
-                   counts):
+                   counts, wide):
         kernel(target)

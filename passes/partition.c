@@ -287,6 +287,77 @@ static part find_part(tcc_pass_ctx *ctx, const tcc_func *f)
     return read ? (part){.value = read, .why = TCC_CUT_overwritten} : p;
 }
 
+/* ---- reductions over several indices ------------------------------------------------------------- */
+
+/* Of the indices over which op reduces the one along which a tensor runs that has all indices of the terms; NULL: there
+ * is none, and what is reduced over one of them may be larger than all tensors. */
+static const char *find_row(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_op *reduce)
+{
+    tcc_attr over = tcc_attr_list(&reduce->attrs, "over");
+    const tcc_type *terms = TCC_VIEW(tensor_reduce, reduce)->a->type;
+    tcc_map slice = find_slice(ctx->scratch, 1, reduce->operands);
+    const char *row = NULL;
+    bool all = true;
+    for (size_t i = 0; i < over.list.n; i++)
+        all &= tcc_field_has_index(terms, over.list.items[i].s);
+    for (const tcc_op *op = f->body->first; all && op && !row; op = op->next) {
+        bool covers = op->code == TCC_OP_tensor_read && tcc_map_get(&slice, op) &&
+                      op->results[0].type->rank == terms->rank && tcc_access_is_plain(op);
+        for (size_t i = 0; covers && i < over.list.n; i++)
+            row = tcc_access_last(op) && !strcmp(tcc_access_last(op), over.list.items[i].s) ? over.list.items[i].s : row;
+    }
+    return row;
+}
+
+/* Lets another reduction take the index `row` before op takes the others: rows are reduced side by side. */
+static void nest(tcc_func *f, tcc_op *op, const char *row)
+{
+    tcc_attr over = tcc_attr_list(&op->attrs, "over");
+    const tcc_type *r = op->results[0].type;
+    const char **others = TCC_NEW_ARRAY(f->ir->arena, const char *, over.list.n);
+    tcc_dim *dims = TCC_NEW_ARRAY(f->ir->arena, tcc_dim, r->rank + over.list.n);
+    size_t n = 0;
+    for (unsigned d = 0; d < r->rank; d++)
+        dims[d] = r->dims[d];
+    for (size_t i = 0; i < over.list.n; i++) {
+        if (!strcmp(over.list.items[i].s, row))
+            continue;
+        dims[r->rank + n] = (tcc_dim){.name = over.list.items[i].s};
+        others[n++] = over.list.items[i].s;
+    }
+    const tcc_type *type = tcc_type_get(f->ir, TCC_KIND_field, r->elem, r->rank + (unsigned)n, dims);
+    tcc_builder b = tcc_builder_before(op);
+    b.loc = op->loc;
+    tcc_op *inner = tcc_op_create(&b, TCC_OP_tensor_reduce, op->n_operands, op->operands, 1, &type);
+    tcc_op *outer = tcc_op_create(&b, TCC_OP_tensor_reduce, 1, (tcc_value *[]){&inner->results[0]}, 1, &r);
+    for (size_t i = 0; i < op->attrs.len; i++) {
+        TCC_PUSH(f->ir->arena, &inner->attrs, op->attrs.data[i]);
+        TCC_PUSH(f->ir->arena, &outer->attrs, op->attrs.data[i]);
+    }
+    tcc_attr_set_strs(f->ir, &inner->attrs, "over", 1, &row);
+    tcc_attr_set_strs(f->ir, &outer->attrs, "over", n, others);
+    outer->results[0].name = op->results[0].name;
+    tcc_replace_uses(&op->results[0], &outer->results[0]);
+    tcc_op_erase(op);
+}
+
+/* Where a reduction over several indices has more terms than a thread should take. */
+static bool nest_reductions(tcc_pass_ctx *ctx, tcc_func *f)
+{
+    bool any = false;
+    for (tcc_op *op = f->body->first, *next; op; op = next) {
+        next = op->next;
+        bool many = is_reduction(op) && tcc_attr_list(&op->attrs, "over").list.n > 1 && count_terms(f, op) > FEW_TERMS;
+        if (!many || tcc_attr_find(&op->attrs, "parts") || tcc_reduction_is_place(tcc_reduction_of(op)))
+            continue;
+        const char *row = find_row(ctx, f, op);
+        if (row)
+            nest(f, op, row);
+        any |= row != NULL;
+    }
+    return any;
+}
+
 /* ---- cuts --------------------------------------------------------------------------------------- */
 
 static void drop_schedule(tcc_func *f)
@@ -433,6 +504,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     if (!check_separate(ctx, f))
         return TCC_ERR_TYPE;
     for (part p;; *changed = true) {
+        *changed |= nest_reductions(ctx, f);
         if (!find_separate(f) && tcc_rows_recognize(f)) {
             *changed = true;
             return tcc_pass_cse.run(ctx, f, changed); /* of what several names kept apart */

@@ -706,4 +706,6 @@ void program_draw(program *p, uint64_t seed, const char *target)
     for (int f = 0; f < 2; f++)
         p->named |= chance(&d, is_computed(p) ? 35 : 10) ? 1u << f : 0;
     draw_second_product(&d);
+    int bits;
+    p->has_schedule &= p->sums != OF_PRODUCTS || program_multiplies(target, p->product, &bits); /* else no k is tiled */
 }

@@ -341,12 +341,60 @@ static void nest(tcc_func *f, tcc_op *op, const char *row)
     tcc_op_erase(op);
 }
 
+/* Whether op is a sum of so many numbers of one tensor that a CTA should not add them by itself. */
+static bool is_long_sum(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_op *op)
+{
+    tcc_attr over = tcc_attr_list(&op->attrs, "over");
+    if (!is_reduction(op) || over.list.n != 1 || op->results[0].type->rank || op->n_operands > 1 ||
+        tcc_reduction_of(op) != TCC_REDUCTION_SUM || tcc_attr_find(&op->attrs, "parts"))
+        return false;
+    tcc_dim extent = tcc_index_extent(f, over.list.items[0].s);
+    bool is_long = (extent.name || extent.size > TCC_ROWS_MOST_COLUMNS) && find_row(ctx, f, op);
+    for (const tcc_op *in = f->body->first; in != op && is_long; in = in->next)
+        is_long = !is_reduction(in) || !needs(ctx, op, in);
+    return is_long;
+}
+
+/* Lets a sum in parts, each by a CTA of its own, come before it. */
+static void part_sum(tcc_func *f, tcc_op *op)
+{
+    tcc_ir *ir = f->ir;
+    const char *index = tcc_ir_name(ir, "part");
+    for (int i = 2; tcc_index_extent(f, index).name || tcc_index_extent(f, index).size >= 0; i++)
+        index = tcc_ir_name(ir, tcc_arena_printf(ir->arena, "part%d", i));
+    tcc_attr old = tcc_attr_list(&f->attrs, "extents"), *all = TCC_NEW_ARRAY(ir->arena, tcc_attr, old.list.n + 1);
+    tcc_attr *own = TCC_NEW_ARRAY(ir->arena, tcc_attr, 3);
+    own[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = index};
+    own[1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = TCC_ROWS_PARTS};
+    own[2] = (tcc_attr){.kind = TCC_ATTR_INT, .i = TCC_ROWS_SWEPT_COLUMNS};
+    for (size_t i = 0; i < old.list.n; i++)
+        all[i] = old.list.items[i];
+    all[old.list.n] = (tcc_attr){.kind = TCC_ATTR_LIST, .list = {own, 2}};
+    tcc_attr_set(ir, &f->attrs, "extents", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {all, old.list.n + 1}},
+                 (tcc_loc){0, 0});
+    const tcc_type *type = op->results[0].type;
+    type = tcc_type_get(ir, TCC_KIND_field, type->elem, 1, &(tcc_dim){.name = index});
+    tcc_builder b = tcc_builder_before(op);
+    b.loc = op->loc;
+    tcc_op *inner = tcc_op_create(&b, TCC_OP_tensor_reduce, 1, op->operands, 1, &type);
+    for (size_t i = 0; i < op->attrs.len; i++)
+        TCC_PUSH(ir->arena, &inner->attrs, op->attrs.data[i]);
+    tcc_attr_set(ir, &inner->attrs, "parts", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {own, 3}}, (tcc_loc){0, 0});
+    tcc_attr_set_strs(ir, &op->attrs, "over", 1, &index);
+    tcc_op_set_operand(op, 0, &inner->results[0]);
+}
+
 /* Where a reduction over several indices has more terms than a thread should take. */
 static bool nest_reductions(tcc_pass_ctx *ctx, tcc_func *f)
 {
     bool any = false;
     for (tcc_op *op = f->body->first, *next; op; op = next) {
         next = op->next;
+        if (is_long_sum(ctx, f, op)) {
+            part_sum(f, op);
+            any = true;
+            continue;
+        }
         bool many = is_reduction(op) && tcc_attr_list(&op->attrs, "over").list.n > 1 && count_terms(f, op) > FEW_TERMS;
         if (!many || tcc_attr_find(&op->attrs, "parts") || tcc_reduction_is_place(tcc_reduction_of(op)))
             continue;

@@ -148,10 +148,14 @@ bool tcc_pointwise_find(const tcc_func *f, tcc_pointwise *out)
             out->axes[out->n_axes] = of.indices[i];
             out->extents[out->n_axes++] = of.extents[i];
         }
-    unsigned bits = 8;
+    unsigned bits = 8, rank = 0; /* of the largest along n; those of parts of a row have fewer indices than its sums */
+    for (const tcc_op *op = f->body->first; op; op = op->next)
+        if (tcc_accessed_tensor(op) && tcc_pointwise_runs_along(out, op) && tcc_accessed_tensor(op)->type->rank > rank)
+            rank = tcc_accessed_tensor(op)->type->rank;
+    rank = !row || rank > of.n ? (unsigned)of.n : rank;
     for (const tcc_op *op = f->body->first; op; op = op->next) {
         const tcc_value *tensor = tcc_accessed_tensor(op);
-        bool large = tensor && tensor->type->rank >= of.n && tcc_pointwise_runs_along(out, op);
+        bool large = tensor && tensor->type->rank >= rank && tcc_pointwise_runs_along(out, op);
         if (large && tcc_scalar_bits(tensor->type->elem) > bits)
             bits = tcc_scalar_bits(tensor->type->elem);
     }

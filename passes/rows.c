@@ -60,8 +60,7 @@ static bool has_same_indices(const tcc_type *x, const tcc_type *y)
 static bool is_reduced_in_rows(indices *in, const tcc_op *reduce)
 {
     tcc_attr over = tcc_attr_list(&reduce->attrs, "over");
-    return over.list.n == 1 && !tcc_attr_find(&reduce->attrs, "parts") &&
-           !tcc_reduction_is_place(tcc_reduction_of(reduce)) &&
+    return over.list.n == 1 && !tcc_reduction_is_place(tcc_reduction_of(reduce)) &&
            !tcc_field_has_index(in->others, over.list.items[0].s) && knows(in, over.list.items[0].s) &&
            has_same_indices(in->others, reduce->results[0].type) && !tcc_contraction_is(reduce) &&
            !tcc_contraction_uncovered(reduce);
@@ -213,6 +212,14 @@ int64_t tcc_rows_cover(int64_t n)
     return columns;
 }
 
+const tcc_op *tcc_rows_parts(const tcc_func *f)
+{
+    const tcc_op *op = f->body->first;
+    while (op && !(is_reduction(op) && tcc_attr_find(&op->attrs, "parts")))
+        op = op->next;
+    return op;
+}
+
 bool tcc_rows_arrange(tcc_pointwise_tile *t, int64_t rows, int64_t columns, int64_t vector)
 {
     enum { MOST_WARPS = 16 };
@@ -231,20 +238,19 @@ bool tcc_rows_arrange(tcc_pointwise_tile *t, int64_t rows, int64_t columns, int6
 bool tcc_rows_tile_of(const tcc_func *f, const tcc_pointwise *p, tcc_rows_tile *t)
 {
     int64_t rows = tcc_tile_size_of(f, p->axes[0], 1), columns = tcc_tile_size_of(f, p->axes[1], 1);
-    t->one_sweep = tcc_assumes_max(f, p->extents[1], columns);
+    t->one_sweep = tcc_assumes_max(f, p->extents[1], columns) && !tcc_rows_parts(f);
     return tcc_rows_arrange(&t->of, rows, columns, tcc_pointwise_vector(f, p));
 }
 
 /* A warp has several short rows; a long one has several warps. */
 void tcc_rows_choose(const tcc_func *f, const tcc_pointwise *p, int64_t *rows, int64_t *columns)
 {
-    enum { OF_A_SWEEP = 4096 };
     if (!*columns) {
         *columns = TCC_WARP_LANES;
         while (!tcc_assumes_max(f, p->extents[1], *columns) && *columns < TCC_ROWS_MOST_COLUMNS)
             *columns *= 2;
         if (!tcc_assumes_max(f, p->extents[1], *columns))
-            *columns = OF_A_SWEEP;
+            *columns = TCC_ROWS_SWEPT_COLUMNS;
     }
     int64_t of_warp = TCC_WARP_LANES * TCC_ROWS_ELEMENTS;
     if (*rows)

@@ -19,11 +19,15 @@ typedef struct tcc_rows_tile {
 
 enum {
     TCC_ROWS_ELEMENTS = 32,       /* of a row that a lane has, at most */
-    TCC_ROWS_MOST_COLUMNS = 16384 /* in one sweep */
+    TCC_ROWS_MOST_COLUMNS = 16384, /* in one sweep */
+    TCC_ROWS_SWEPT_COLUMNS = 4096, /* at a time in several */
+    TCC_ROWS_PARTS = 1024          /* of the only row, each of which has CTAs of its own */
 };
 
 /* The fewest columns of a tile that hold `n` elements of a row: lanes times a power of two. */
 int64_t tcc_rows_cover(int64_t n);
+/* The sum in parts that a function computes; NULL: none is in parts. */
+const tcc_op *tcc_rows_parts(const tcc_func *f);
 /* Warps for rows of this many columns; false if they do not hold so many. */
 bool tcc_rows_arrange(tcc_pointwise_tile *t, int64_t rows, int64_t columns, int64_t vector);
 /* For the tile in the function's schedule. */

@@ -212,13 +212,30 @@ static void build_around(rows *r, uintptr_t sweep)
 typedef TCC_VEC(tcc_op *) ops;
 typedef TCC_VEC(tcc_value *) values;
 
+/* Of a row's tiles, or of those of a part of it: their number is counted, since a column beyond the end of the row by
+ * all parts may be too large for an i32. Returns the first column, and *by, from one to the next. */
+static tcc_value *count_tiles(rows *r, const tcc_op *in_parts, tcc_value **n, int64_t *by)
+{
+    tcc_builder *b = &r->t.b;
+    const tcc_attr *parts = tcc_attr_list(&in_parts->attrs, "parts").list.items;
+    tcc_value *first = tcc_arith_mul(b, origin_of(r, parts[0].s), r->t.sizes[1]);
+    tcc_value *left = tcc_arith_bin(b, TCC_OP_arith_sub, tcc_build_extent(b, r->p->extents[1]), first);
+    left = tcc_arith_bin(b, TCC_OP_arith_max, tcc_arith_add(b, left, -1), tcc_build_i32(b, 0));
+    *by = r->t.sizes[1] * parts[1].i;
+    *n = tcc_arith_add(b, tcc_arith_div(b, left, *by), 1);
+    return first;
+}
+
 static tcc_op *begin_loop(rows *r, const ops *reductions)
 {
     values operands = {0};
     const tcc_type **types = TCC_NEW_ARRAY(r->scratch, const tcc_type *, reductions->len);
+    const tcc_op *in_parts = tcc_rows_parts(r->f);
+    int64_t by = 1;
+    tcc_value *n = NULL, *first = in_parts ? count_tiles(r, in_parts, &n, &by) : NULL;
     TCC_PUSH(r->scratch, &operands, tcc_build_i32(&r->t.b, 0));
-    TCC_PUSH(r->scratch, &operands, tcc_build_extent(&r->t.b, r->p->extents[1]));
-    TCC_PUSH(r->scratch, &operands, tcc_build_i32(&r->t.b, r->t.sizes[1]));
+    TCC_PUSH(r->scratch, &operands, n ? n : tcc_build_extent(&r->t.b, r->p->extents[1]));
+    TCC_PUSH(r->scratch, &operands, tcc_build_i32(&r->t.b, n ? 1 : r->t.sizes[1]));
     for (size_t i = 0; i < reductions->len; i++) {
         TCC_PUSH(r->scratch, &operands, build_start(r, reductions->data[i]));
         types[i] = operands.data[operands.len - 1]->type;
@@ -227,6 +244,8 @@ static tcc_op *begin_loop(rows *r, const ops *reductions)
     r->t.b = tcc_builder_at_end(loop->regions[0]);
     r->t.b.loc = loop->loc;
     r->column = tcc_block_add_arg(loop->regions[0], operands.data[0]->type, r->p->row);
+    if (n)
+        r->column = tcc_arith_bin(&r->t.b, TCC_OP_arith_add, first, tcc_arith_mul(&r->t.b, r->column, by));
     r->inside = NULL;
     return loop;
 }

@@ -312,6 +312,22 @@ static tcc_status check_condition(tcc_run *run, tcc_attr condition)
     return TCC_OK;
 }
 
+/* What a row kernel makes of vectors that rows have as wholes: [pitch, X, 16]. */
+static tcc_status check_pitch(tcc_run *run, tcc_attr condition)
+{
+    const tcc_attr *a = condition.list.items;
+    const tcc_value *p = tcc_func_parameter(run->signature ? run->signature : run->f, a[1].s);
+    tcc_dim last = p && p->type->kind == TCC_KIND_tensor && p->type->rank ? p->type->dims[p->type->rank - 1]
+                                                                           : (tcc_dim){NULL, 0};
+    if (!last.name || a[2].i < 1)
+        return TCC_OK;
+    int64_t extent = tcc_run_dim(run, (tcc_attr){.kind = TCC_ATTR_STR, .s = last.name});
+    if (extent * tcc_scalar_bits(p->type->elem) % (8 * a[2].i))
+        return TCC_FAIL(run, TCC_ERR_NO_VARIANT, NULL, "rows of '%s' have %lld elements, expected multiples of %lld bytes",
+                        a[1].s, (long long)extent, (long long)a[2].i);
+    return TCC_OK;
+}
+
 static tcc_status check_conditions(tcc_run *run)
 {
     tcc_attr requires = tcc_attr_list(&run->f->attrs, "requires");
@@ -329,6 +345,8 @@ static tcc_status check_conditions(tcc_run *run)
         if (tcc_attr_is_record(assumes.list.items[i], "min", "si") ||
             tcc_attr_is_record(assumes.list.items[i], "max", "si"))
             status = check_condition(run, assumes.list.items[i]);
+        else if (tcc_attr_find(&run->f->attrs, "row") && tcc_attr_is_record(assumes.list.items[i], "pitch", "si"))
+            status = check_pitch(run, assumes.list.items[i]);
     return status;
 }
 

@@ -70,6 +70,21 @@ bool tcc_assumes_pitch(const tcc_func *f, const tcc_value *tensor, int64_t bytes
     return known ? known % (bytes * 8) == 0 : is_multiple(assumed(f, "pitch", tensor->name), bytes);
 }
 
+const tcc_value *tcc_assumes_multiple(const tcc_func *f, tcc_dim dim, int64_t n)
+{
+    enum { BYTE_BITS = 8 };
+    for (size_t i = 0; i < f->body->n_args; i++) {
+        const tcc_value *arg = f->body->args[i];
+        const tcc_type *t = arg->type;
+        if (t->kind != TCC_KIND_tensor || !t->rank || t->row_bytes || !tcc_dim_equal(t->dims[t->rank - 1], dim))
+            continue;
+        int64_t bits = n * tcc_scalar_bits(t->elem);
+        if (bits % BYTE_BITS == 0 && tcc_assumes_pitch(f, arg, bits / BYTE_BITS))
+            return arg;
+    }
+    return NULL;
+}
+
 bool tcc_assumes_length(const tcc_func *f, const tcc_value *tensor, int64_t bytes)
 {
     return assumed(f, "length", tensor->name) >= bytes;

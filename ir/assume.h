@@ -24,6 +24,9 @@ void tcc_assume(tcc_func *f, const char *word, const char *name, int64_t n);
  * of a known length need no assumption. */
 bool tcc_assumes_align(const tcc_func *f, const tcc_value *tensor, int64_t bytes);
 bool tcc_assumes_pitch(const tcc_func *f, const tcc_value *tensor, int64_t bytes);
+/* A parameter whose rows are this dimension, which is a multiple of n because they are of so many bytes; NULL: there is
+ * none. */
+const tcc_value *tcc_assumes_multiple(const tcc_func *f, tcc_dim dim, int64_t n);
 /* Whether its rows are assumed not to be shorter. */
 bool tcc_assumes_length(const tcc_func *f, const tcc_value *tensor, int64_t bytes);
 /* Whether a dimension is known or assumed to be at least n. */

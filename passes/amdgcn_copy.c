@@ -443,6 +443,8 @@ void tcc_amdgcn_copy(tcc_amdgcn_lowering *l, tcc_op *op)
     s.own = (int)dims[!k].i;
     s.along_k = (int)dims[k].i;
     const char *why = by_element ? why_not_by_element(&s) : why_not_in_pieces(&s);
+    if (!why && s.aligned && tcc_low_ends_in_group(&l->low, s.tensor->type, tcc_amdgcn_chunk(&s)))
+        why = "16 bytes that may hold a row's end";
     if (why) {
         TCC_LOW_REFUSE(&l->low, op, "tile.load into units: %s", why);
         return;

@@ -114,10 +114,26 @@ static const char *why_not_through_registers(const tcc_sum_operand *o, const cha
     return NULL;
 }
 
+/* Whether 16 bytes may hold the end of a padded row: where no argument has rows of the same length, which a variant could
+ * assume aligned. */
+static bool may_end_anywhere(const tcc_op *read)
+{
+    const tcc_value *tensor = TCC_VIEW(tensor_read, read)->tensor;
+    const tcc_func *f = read->block->func;
+    const char *row = tensor->type->row_bytes ? tensor->type->dims[tensor->type->rank - 1].name : NULL;
+    bool may = row;
+    for (size_t i = 0; i < f->body->n_args && may; i++) {
+        const tcc_type *t = f->body->args[i]->type;
+        may = t->kind != TCC_KIND_tensor || !t->rank || t->row_bytes || t->dims[t->rank - 1].name != row;
+    }
+    return may;
+}
+
 static const char *why_not_buffer(const tcc_sum_operand *o, const char *x)
 {
     const char *why = why_not_through_registers(o, x);
-    return why ? why : why_not_aligned(o, x);
+    why = why ? why : why_not_aligned(o, x);
+    return why ? why : may_end_anywhere(o->read) ? "its rows may end within 16 bytes" : NULL;
 }
 
 /* Rows begin at any byte, but not within one, and hold what a lane loads at a time. */
@@ -137,6 +153,15 @@ static const char *why_not_unaligned(const tcc_sum_operand *o, const char *x)
 static bool is_aligned(const tcc_func *f, const tcc_value *tensor)
 {
     return tcc_assumes_align(f, tensor, ACCESS_BYTES) && tcc_assumes_pitch(f, tensor, ACCESS_BYTES);
+}
+
+/* Nor does padding follow a row's end within 16 bytes, to be multiplied. */
+static bool is_in_whole_accesses(const tcc_func *f, const tcc_value *tensor)
+{
+    const tcc_type *t = tensor->type;
+    int64_t n = ACCESS_BITS / tcc_scalar_bits(t->elem);
+    return is_aligned(f, tensor) && (!t->row_bytes || tcc_assumes_multiple(f, t->dims[t->rank - 1], n) ||
+                                     (!t->dims[t->rank - 1].name && t->dims[t->rank - 1].size % n == 0));
 }
 
 static bool is_long(const tcc_func *f, const tcc_value *tensor)
@@ -185,7 +210,7 @@ static void assume_long(tcc_func *f, const tcc_value *tensor)
 }
 
 static const tcc_way by_tma = {"tma", "TMA", is_aligned, assume_aligned, why_not_tma, 1, true, false},
-                     by_buffer = {"buffer",       "16-byte accesses", is_aligned,
+                     by_buffer = {"buffer",       "16-byte accesses", is_in_whole_accesses,
                                   assume_aligned, why_not_buffer,     0, false, false},
                      by_threads = {"cp_async", "16-byte copies", is_aligned,
                                    assume_aligned, why_not_by_threads, 0, true, false},

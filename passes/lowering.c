@@ -217,25 +217,17 @@ void tcc_low_require_groups(tcc_lowering *l, const tcc_value *tensor, int64_t by
                          tcc_low_int(whole_bits / 8), tcc_low_int(bytes * whole_bits / bits)});
 }
 
-/* Whether a dimension is assumed to be a multiple of n, being the last of some argument; this is then required. */
-static bool require_multiple(tcc_lowering *l, tcc_dim dim, int64_t n)
+bool tcc_low_require_multiple(tcc_lowering *l, tcc_dim dim, int64_t n)
 {
     enum { BYTE_BITS = 8 };
-    for (size_t i = 0; i < l->f->body->n_args; i++) {
-        const tcc_value *arg = l->f->body->args[i];
-        const tcc_type *t = arg->type;
-        if (t->kind != TCC_KIND_tensor || !t->rank || t->row_bytes || !tcc_dim_equal(t->dims[t->rank - 1], dim))
-            continue;
-        int64_t bits = tcc_scalar_bits(t->elem), bytes = n * bits / BYTE_BITS;
-        if (n * bits % BYTE_BITS || !tcc_assumes_pitch(l->f, arg, bytes))
-            continue;
-        int64_t scale = bits < BYTE_BITS ? BYTE_BITS / bits : 1;
-        tcc_low_require(l, 4,
-                        (tcc_attr[]){tcc_low_str(l, "pitch"), TCC_LOW_LIST(l, tcc_low_dim_attr(l, dim)),
-                                     tcc_low_int(bits * scale / BYTE_BITS), tcc_low_int(bytes * scale)});
-        return true;
-    }
-    return false;
+    const tcc_value *arg = tcc_assumes_multiple(l->f, dim, n);
+    if (!arg)
+        return false;
+    int64_t bits = tcc_scalar_bits(arg->type->elem), scale = bits < BYTE_BITS ? BYTE_BITS / bits : 1;
+    tcc_low_require(l, 4,
+                    (tcc_attr[]){tcc_low_str(l, "pitch"), TCC_LOW_LIST(l, tcc_low_dim_attr(l, dim)),
+                                 tcc_low_int(bits * scale / BYTE_BITS), tcc_low_int(n * bits / BYTE_BITS * scale)});
+    return true;
 }
 
 bool tcc_low_is_multiple(tcc_lowering *l, const tcc_value *at, int64_t n)
@@ -244,7 +236,7 @@ bool tcc_low_is_multiple(tcc_lowering *l, const tcc_value *at, int64_t n)
     tcc_attr dims = tcc_attr_list(&l->f->attrs, "dims");
     for (size_t i = 0; i < dims.list.n && !is; i++) {
         tcc_dim d = {.name = dims.list.items[i].s};
-        is = tcc_is_multiple(at, n, &d) && require_multiple(l, d, n);
+        is = tcc_is_multiple(at, n, &d) && tcc_low_require_multiple(l, d, n);
     }
     return is;
 }
@@ -254,7 +246,7 @@ bool tcc_low_ends_in_group(tcc_lowering *l, const tcc_type *t, int64_t n)
     if (n == 1 || !t->row_bytes)
         return false;
     tcc_dim last = t->dims[t->rank - 1];
-    return last.name ? !require_multiple(l, last, n) : last.size % n != 0;
+    return last.name ? !tcc_low_require_multiple(l, last, n) : last.size % n != 0;
 }
 
 tcc_value *tcc_low_clear_padding(tcc_lowering *l, tcc_value *v, tcc_value *column, tcc_value *room)

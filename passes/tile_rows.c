@@ -220,7 +220,8 @@ static tcc_value *count_tiles(rows *r, const tcc_op *in_parts, tcc_value **n, in
     const tcc_attr *parts = tcc_attr_list(&in_parts->attrs, "parts").list.items;
     tcc_value *first = tcc_arith_mul(b, origin_of(r, parts[0].s), r->t.sizes[1]);
     tcc_value *left = tcc_arith_bin(b, TCC_OP_arith_sub, tcc_build_extent(b, r->p->extents[1]), first);
-    left = tcc_arith_bin(b, TCC_OP_arith_max, tcc_arith_add(b, left, -1), tcc_build_i32(b, 0));
+    tcc_value *last = tcc_arith_add(b, left, -1);
+    left = tcc_arith_bin(b, TCC_OP_arith_max, last, tcc_build_i32(b, 0));
     *by = r->t.sizes[1] * parts[1].i;
     *n = tcc_arith_add(b, tcc_arith_div(b, left, *by), 1);
     return first;

@@ -48,7 +48,7 @@ def arguments(params):
     """The metadata of a kernel's parameters, and their bytes."""
     result, offset = [], 0
     for param in params:
-        (kind, name), = param.items()
+        kind, name = next(iter(param.items()))  # access and bytes may follow
         size = 8 if kind in ("pointer", "workspace") else 4
         offset += -offset % size
         result.append({".name": str(name), ".offset": offset, ".size": size,

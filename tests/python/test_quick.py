@@ -198,7 +198,7 @@ class Calls(Products):
                 self.assertEqual(both(a, u, out=(b, c)), (b, c))
                 self.assertIsNone(none(a, u))
                 self.assertEqual((total(a).shape, str(total(a).dtype)), ((), "torch.float32"))
-        self.assertEqual(len(launches()), 10)
+        self.assertEqual(len(launches()), 16)
         with self.assertRaisesRegex(tcc.ArgumentError, "out= has 1 arrays, expected one for each output: B, C"):
             both(a, u, out=b)
 

@@ -303,26 +303,23 @@ static bool is_of_terms(const tcc_ast_stmt *stmt, size_t i, const tcc_ast_expr *
     return stmt->exprs.data[r] == reduce;
 }
 
-/* Whether both operands of a product have all indices of a field. */
-static bool are_in_factors(const tcc_ast_kernel *kernel, const tcc_ast_expr *product, const tcc_type *field)
-{
-    bool all = true;
-    for (size_t i = 0; i < kernel->n_indices; i++) {
-        const tcc_ast_index *index = &kernel->indices[i];
-        bool has = false;
-        for (unsigned d = 0; d < field->rank; d++)
-            has |= field->dims[d].name == index->name;
-        all &= !has || product->args[0]->free & product->args[1]->free & index->bit;
-    }
-    return all;
-}
-
 static bool has_index(const tcc_value *v, const char *name)
 {
     bool has = false;
     for (unsigned d = 0; v && v->type->kind == TCC_KIND_field && d < v->type->rank; d++)
         has |= v->type->dims[d].name == name;
     return has;
+}
+
+/* Whether both operands of a product have all indices of a field. */
+static bool are_in_factors(const tcc_ast_kernel *kernel, const tcc_ast_expr *product, const tcc_value *field)
+{
+    bool all = true;
+    for (size_t i = 0; i < kernel->n_indices; i++) {
+        const tcc_ast_index *index = &kernel->indices[i];
+        all &= !has_index(field, index->name) || product->args[0]->free & product->args[1]->free & index->bit;
+    }
+    return all;
 }
 
 /* There is a term for each value of an index that the terms lack, and conditions that always hold. */
@@ -357,6 +354,6 @@ tcc_emit_conditions tcc_emit_conditions_of(tcc_builder *b, const tcc_ast_kernel 
     for (size_t i = 0; i < reduce->indices.len; i++)
         add_index(b, kernel, reduce->args[0]->value, reduce->indices.data[i].index, &c);
     c.in_factors = c.of_terms && reduce->reduction == TCC_REDUCTION_SUM && tcc_sema_is_product(reduce->args[0]) &&
-                   are_in_factors(kernel, reduce->args[0], c.of_terms->type);
+                   are_in_factors(kernel, reduce->args[0], c.of_terms);
     return c;
 }

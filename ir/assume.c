@@ -13,20 +13,17 @@ bool tcc_func_is_variant(const tcc_func *f)
 void tcc_assume(tcc_func *f, const char *word, const char *name, int64_t n)
 {
     tcc_ir *ir = f->ir;
-    tcc_attr old = tcc_attr_list(&f->attrs, "assumes");
-    size_t len = old.list.n + (name != NULL);
-    tcc_attr *items = TCC_NEW_ARRAY(ir->arena, tcc_attr, len);
-    if (old.list.n)
-        memcpy(items, old.list.items, old.list.n * sizeof *items);
-    if (name) {
-        tcc_attr *record = TCC_NEW_ARRAY(ir->arena, tcc_attr, 3);
-        record[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_ir_name(ir, word)};
-        record[1] = (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_ir_name(ir, name)};
-        record[2] = (tcc_attr){.kind = TCC_ATTR_INT, .i = n};
-        items[len - 1] = (tcc_attr){.kind = TCC_ATTR_LIST, .list = {record, 3}};
+    if (!name) {
+        tcc_attr all = tcc_attr_list(&f->attrs, "assumes");
+        all.kind = TCC_ATTR_LIST;
+        tcc_attr_set(ir, &f->attrs, "assumes", all, (tcc_loc){0, 0});
+        return;
     }
-    tcc_attr_set(ir, &f->attrs, "assumes", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, len}},
-                 (tcc_loc){0, 0});
+    tcc_attr *record = TCC_NEW_ARRAY(ir->arena, tcc_attr, 3);
+    record[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_ir_name(ir, word)};
+    record[1] = (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_ir_name(ir, name)};
+    record[2] = (tcc_attr){.kind = TCC_ATTR_INT, .i = n};
+    tcc_attr_append(ir, &f->attrs, "assumes", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {record, 3}});
 }
 
 /* The largest number in an assumption of this kind about a name, 0 if there is none. */
@@ -70,16 +67,19 @@ bool tcc_assumes_pitch(const tcc_func *f, const tcc_value *tensor, int64_t bytes
     return known ? known % (bytes * 8) == 0 : is_multiple(assumed(f, "pitch", tensor->name), bytes);
 }
 
+bool tcc_has_rows_of(const tcc_value *tensor, tcc_dim dim)
+{
+    const tcc_type *t = tensor->type;
+    return t->kind == TCC_KIND_tensor && t->rank && !t->row_bytes && tcc_dim_equal(t->dims[t->rank - 1], dim);
+}
+
 const tcc_value *tcc_assumes_multiple(const tcc_func *f, tcc_dim dim, int64_t n)
 {
     enum { BYTE_BITS = 8 };
     for (size_t i = 0; i < f->body->n_args; i++) {
         const tcc_value *arg = f->body->args[i];
-        const tcc_type *t = arg->type;
-        if (t->kind != TCC_KIND_tensor || !t->rank || t->row_bytes || !tcc_dim_equal(t->dims[t->rank - 1], dim))
-            continue;
-        int64_t bits = n * tcc_scalar_bits(t->elem);
-        if (bits % BYTE_BITS == 0 && tcc_assumes_pitch(f, arg, bits / BYTE_BITS))
+        int64_t bits = n * tcc_scalar_bits(arg->type->elem);
+        if (tcc_has_rows_of(arg, dim) && bits % BYTE_BITS == 0 && tcc_assumes_pitch(f, arg, bits / BYTE_BITS))
             return arg;
     }
     return NULL;

@@ -24,6 +24,8 @@ void tcc_assume(tcc_func *f, const char *word, const char *name, int64_t n);
  * of a known length need no assumption. */
 bool tcc_assumes_align(const tcc_func *f, const tcc_value *tensor, int64_t bytes);
 bool tcc_assumes_pitch(const tcc_func *f, const tcc_value *tensor, int64_t bytes);
+/* Whether a tensor's rows are as long as a dimension, without padding. */
+bool tcc_has_rows_of(const tcc_value *tensor, tcc_dim dim);
 /* A parameter whose rows are this dimension, which is a multiple of n because they are of so many bytes; NULL: there is
  * none. */
 const tcc_value *tcc_assumes_multiple(const tcc_func *f, tcc_dim dim, int64_t n);

@@ -57,6 +57,15 @@ static tcc_attr list_of(tcc_attr *items, size_t n)
     return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, n}};
 }
 
+void tcc_attr_append(tcc_ir *ir, tcc_attrs *attrs, const char *name, tcc_attr item)
+{
+    tcc_attr old = tcc_attr_list(attrs, name), *items = TCC_NEW_ARRAY(ir->arena, tcc_attr, old.list.n + 1);
+    if (old.list.n)
+        memcpy(items, old.list.items, old.list.n * sizeof *items);
+    items[old.list.n] = item;
+    tcc_attr_set(ir, attrs, name, list_of(items, old.list.n + 1), (tcc_loc){0, 0});
+}
+
 void tcc_attr_set_ints(tcc_ir *ir, tcc_attrs *attrs, const char *name, size_t n, const int64_t *v)
 {
     tcc_attr *items = TCC_NEW_ARRAY(ir->arena, tcc_attr, n);

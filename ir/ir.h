@@ -160,6 +160,8 @@ const tcc_named_attr *tcc_attr_find(const tcc_attrs *attrs, const char *name);
 /* Sets or replaces. */
 void tcc_attr_set(tcc_ir *ir, tcc_attrs *attrs, const char *name, tcc_attr value, tcc_loc loc);
 void tcc_attr_remove(tcc_attrs *attrs, const char *name);
+/* Sets a list of the items that there are and one more. */
+void tcc_attr_append(tcc_ir *ir, tcc_attrs *attrs, const char *name, tcc_attr item);
 /* Sets what `from` has of this name; nothing where it has none. */
 void tcc_attr_carry(tcc_ir *ir, tcc_attrs *attrs, const tcc_attrs *from, const char *name);
 void tcc_attr_set_int(tcc_ir *ir, tcc_attrs *attrs, const char *name, int64_t i);

@@ -114,18 +114,22 @@ static const char *why_not_through_registers(const tcc_sum_operand *o, const cha
     return NULL;
 }
 
+/* The last dimension's name where rows of the tensor may be unaligned, else NULL. */
+static const char *pitch_of(const tcc_value *tensor)
+{
+    const tcc_type *t = tensor->type;
+    return t->rank ? t->dims[t->rank - 1].name : NULL;
+}
+
 /* Whether 16 bytes may hold the end of a padded row: where no argument has rows of the same length, which a variant could
  * assume aligned. */
 static bool may_end_anywhere(const tcc_op *read)
 {
     const tcc_value *tensor = TCC_VIEW(tensor_read, read)->tensor;
     const tcc_func *f = read->block->func;
-    const char *row = tensor->type->row_bytes ? tensor->type->dims[tensor->type->rank - 1].name : NULL;
-    bool may = row;
-    for (size_t i = 0; i < f->body->n_args && may; i++) {
-        const tcc_type *t = f->body->args[i]->type;
-        may = t->kind != TCC_KIND_tensor || !t->rank || t->row_bytes || t->dims[t->rank - 1].name != row;
-    }
+    bool may = tensor->type->row_bytes && pitch_of(tensor);
+    for (size_t i = 0; i < f->body->n_args && may; i++)
+        may = !tcc_has_rows_of(f->body->args[i], tensor->type->dims[tensor->type->rank - 1]);
     return may;
 }
 
@@ -168,13 +172,6 @@ static bool is_long(const tcc_func *f, const tcc_value *tensor)
 {
     return tcc_assumes_length(f, tensor, ACCESS_BYTES) &&
            (tcc_scalar_bits(tensor->type->elem) >= 8 || tcc_assumes_pitch(f, tensor, 1));
-}
-
-/* The last dimension's name where rows of the tensor may be unaligned, else NULL. */
-static const char *pitch_of(const tcc_value *tensor)
-{
-    const tcc_type *t = tensor->type;
-    return t->rank ? t->dims[t->rank - 1].name : NULL;
 }
 
 static void assume_aligned(tcc_func *f, const tcc_value *tensor)

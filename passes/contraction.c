@@ -42,6 +42,14 @@ bool tcc_field_has_index(const tcc_type *field, const char *name)
     return false;
 }
 
+bool tcc_fields_share_space(const tcc_type *x, const tcc_type *y)
+{
+    bool same = x->rank == y->rank;
+    for (unsigned d = 0; d < x->rank && same; d++)
+        same = tcc_field_has_index(y, x->dims[d].name);
+    return same;
+}
+
 bool tcc_read_is_contiguous_in(const tcc_op *read, const char *x, const char *y)
 {
     const char *last = tcc_access_last(read);
@@ -214,13 +222,10 @@ static bool find_sum_operands(tcc_op *sum, sum_operands *out)
 /* Whether one loop over k, in tiles of the same axes, computes both sums. */
 static bool same_space(const sum_operands *x, const sum_operands *y)
 {
-    const tcc_type *a = x->sum->results[0].type, *b = y->sum->results[0].type;
-    for (unsigned d = 0; d < a->rank; d++)
-        if (!tcc_field_has_index(b, a->dims[d].name))
-            return false;
     bool same_parts = x->parts.count == y->parts.count && x->parts.depth == y->parts.depth &&
                       x->parts.index == y->parts.index;
-    return same_parts && a->rank == b->rank && tcc_dim_equal(extent_in(x->a.read, x->k), extent_in(y->a.read, y->k));
+    return tcc_fields_share_space(x->sum->results[0].type, y->sum->results[0].type) && same_parts &&
+           tcc_dim_equal(extent_in(x->a.read, x->k), extent_in(y->a.read, y->k));
 }
 
 static bool are_outputs_in(const tcc_func *f, const tcc_type *sum)

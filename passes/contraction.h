@@ -112,6 +112,8 @@ int64_t tcc_tile_size_of(const tcc_func *f, const char *index, int64_t otherwise
 
 /* Whether a field varies along index `name`. */
 bool tcc_field_has_index(const tcc_type *field, const char *name);
+/* Whether two fields have the same indices, each in its order. */
+bool tcc_fields_share_space(const tcc_type *x, const tcc_type *y);
 
 /* True when the last dimension of the tensor that `read` reads runs along index x or y. */
 bool tcc_read_is_contiguous_in(const tcc_op *read, const char *x, const char *y);

@@ -105,10 +105,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         fu.axes[i] = axes.list.items[i].s;
     if (!can_fuse(&fu, f))
         return TCC_OK;
-    bool ok = true;
-    for (const tcc_op *op = f->body->first; op; op = op->next)
-        ok &= tcc_tiling_check_elements(ctx, op);
-    if (!ok)
+    if (!tcc_tiling_check_function(ctx, f))
         return TCC_ERR_UNSUPPORTED;
     fu.t = (tcc_tiling){.b = tcc_builder_at_end(region),
                         .axes = {fu.axes[0], fu.axes[1]},
@@ -127,13 +124,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             fuse_write(&fu, op);
         else if (op != fu.grid)
             tcc_tiling_op(&fu.t, op);
-    /* What was rebuilt is dead now: users come after what they use. */
-    for (tcc_op *op = f->body->last, *prev; op; op = prev) {
-        prev = op->prev;
-        if (op->code == TCC_OP_tensor_write ||
-            (op != fu.grid && op->n_results && op->results[0].type->kind == TCC_KIND_field))
-            tcc_op_erase(op);
-    }
+    tcc_tiling_erase_fields(f);
     tcc_tiling_hoist(fu.grid);
     if (fu.grid->n_results)
         drop_results(fu.grid);

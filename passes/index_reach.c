@@ -63,12 +63,7 @@ static void require(tcc_func *f, tcc_attr condition)
     for (size_t i = 0; i < have.list.n; i++)
         if (tcc_attr_equal(&have.list.items[i], &condition))
             return;
-    tcc_attr *all = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, have.list.n + 1);
-    for (size_t i = 0; i < have.list.n; i++)
-        all[i] = have.list.items[i];
-    all[have.list.n] = condition;
-    have = (tcc_attr){.kind = TCC_ATTR_LIST, .list = {all, have.list.n + 1}};
-    tcc_attr_set(f->ir, &f->attrs, "requires", have, (tcc_loc){0, 0});
+    tcc_attr_append(f->ir, &f->attrs, "requires", condition);
 }
 
 /* That number * the dimensions of a term is at most so much. */

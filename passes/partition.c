@@ -362,16 +362,11 @@ static void part_sum(tcc_func *f, tcc_op *op)
     const char *index = tcc_ir_name(ir, "part");
     for (int i = 2; tcc_index_extent(f, index).name || tcc_index_extent(f, index).size >= 0; i++)
         index = tcc_ir_name(ir, tcc_arena_printf(ir->arena, "part%d", i));
-    tcc_attr old = tcc_attr_list(&f->attrs, "extents"), *all = TCC_NEW_ARRAY(ir->arena, tcc_attr, old.list.n + 1);
     tcc_attr *own = TCC_NEW_ARRAY(ir->arena, tcc_attr, 3);
     own[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = index};
     own[1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = TCC_ROWS_PARTS};
     own[2] = (tcc_attr){.kind = TCC_ATTR_INT, .i = TCC_ROWS_SWEPT_COLUMNS};
-    for (size_t i = 0; i < old.list.n; i++)
-        all[i] = old.list.items[i];
-    all[old.list.n] = (tcc_attr){.kind = TCC_ATTR_LIST, .list = {own, 2}};
-    tcc_attr_set(ir, &f->attrs, "extents", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {all, old.list.n + 1}},
-                 (tcc_loc){0, 0});
+    tcc_attr_append(ir, &f->attrs, "extents", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {own, 2}});
     const tcc_type *type = op->results[0].type;
     type = tcc_type_get(ir, TCC_KIND_field, type->elem, 1, &(tcc_dim){.name = index});
     tcc_builder b = tcc_builder_before(op);

@@ -49,20 +49,12 @@ static bool is_in_rows(indices *in, const tcc_type *field)
     return along <= 1;
 }
 
-static bool has_same_indices(const tcc_type *x, const tcc_type *y)
-{
-    bool same = x->rank == y->rank;
-    for (unsigned d = 0; d < x->rank && same; d++)
-        same = tcc_field_has_index(y, x->dims[d].name);
-    return same;
-}
-
 static bool is_reduced_in_rows(indices *in, const tcc_op *reduce)
 {
     tcc_attr over = tcc_attr_list(&reduce->attrs, "over");
     return over.list.n == 1 && !tcc_reduction_is_place(tcc_reduction_of(reduce)) &&
            !tcc_field_has_index(in->others, over.list.items[0].s) && knows(in, over.list.items[0].s) &&
-           has_same_indices(in->others, reduce->results[0].type) && !tcc_contraction_is(reduce) &&
+           tcc_fields_share_space(in->others, reduce->results[0].type) && !tcc_contraction_is(reduce) &&
            !tcc_contraction_uncovered(reduce);
 }
 

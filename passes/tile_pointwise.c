@@ -55,7 +55,6 @@ static tcc_value *origin_of(void *user, const char *index)
 typedef struct reduction {
     const tcc_op *op;
     tcc_reduction kind;
-    tcc_cell start;        /* what no terms give, of an extremum's place the extremum */
     const tcc_type *type;  /* of its tile */
     const tcc_type *terms; /* of tiles of terms */
     tcc_map ops;           /* that compute a term */
@@ -72,10 +71,10 @@ static const char *innermost(const space *sp)
     return sp->over.list.items[sp->over.list.n - 1].s;
 }
 
-static tcc_value *build_start(tcc_builder *b, const reduction *s)
+/* What no terms give, of an extremum's place the extremum. */
+static tcc_value *build_start(tcc_tiling *t, const reduction *s)
 {
-    bool ints = tcc_scalar_classify(s->terms->elem) == TCC_CLASS_INT;
-    return ints ? tcc_build_int(b, s->terms, s->start.i) : tcc_build_float(b, s->terms, s->start.f);
+    return tcc_tiling_start(t, s->terms, tcc_reduction_extremum(s->kind));
 }
 
 /* The condition under which there is a term at sp->at; NULL: there is none. */
@@ -97,7 +96,7 @@ static tcc_value *build_term(const space *sp, tcc_tiling *t, const reduction *s,
     v = tcc_arith_cast(&t->b, tcc_type_with_elem(t->b.func->ir, v->type, s->terms->elem), v);
     v = tcc_tiling_broadcast(t, v, s->terms);
     tcc_value *exists = tcc_reduction_is_place(s->kind) ? NULL : build_condition(t, s);
-    return exists ? TCC_EMIT(&t->b, arith_select, s->terms, exists, v, build_start(&t->b, s)) : v;
+    return exists ? TCC_EMIT(&t->b, arith_select, s->terms, exists, v, build_start(t, s)) : v;
 }
 
 /* Where a term takes the place of the extremum so far: beyond it or, where there was none, a number. */
@@ -198,15 +197,14 @@ static tcc_value *build_reduction(space *sp, tcc_tiling *t, const tcc_op *op)
     bool is_place = tcc_reduction_is_place(kind);
     const tcc_type *type = tcc_tiling_type(t, op->results[0].type, false);
     const tcc_type *terms = is_place ? tcc_type_with_elem(t->b.func->ir, type, op->operands[0]->type->elem) : type;
-    reduction s = {op,   kind,  tcc_reduction_start(tcc_reduction_extremum(kind), terms->elem),
-                   type, terms, TCC_MAP(sp->scratch)};
+    reduction s = {op, kind, type, terms, TCC_MAP(sp->scratch)};
     for (unsigned i = 0; i < op->n_operands; i++)
         tcc_find_elementwise(op->operands[i], sp->scratch, &s.ops);
     sp->over = tcc_attr_list(&op->attrs, "over");
     sp->at = TCC_NEW_ARRAY(sp->scratch, tcc_value *, sp->over.list.n);
     leave_axes(t, sp->over);
     t->b.loc = op->loc;
-    found acc = {{build_start(&t->b, &s), is_place ? tcc_build_int(&t->b, type, TCC_NO_PLACE) : NULL}, 1 + is_place};
+    found acc = {{build_start(t, &s), is_place ? tcc_build_int(&t->b, type, TCC_NO_PLACE) : NULL}, 1 + is_place};
     tcc_dim extent = tcc_index_extent(t->b.func, innermost(sp));
     int64_t n = terms_at_once(sp, extent);
     bool is_short = sp->over.list.n == 1 && !extent.name && extent.size == n;
@@ -246,14 +244,11 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return TCC_OK;
     const tcc_type **types = NULL;
     tcc_op *before = f->body->first;
-    bool all = true;
-    for (tcc_op *op = f->body->first; op; op = op->next) {
-        all &= tcc_tiling_check_elements(ctx, op);
+    if (!tcc_tiling_check_function(ctx, f))
+        return TCC_ERR_UNSUPPORTED;
+    for (tcc_op *op = f->body->first; op; op = op->next)
         if (op->code == TCC_OP_tensor_reduce)
             TCC_PUSH(ctx->scratch, &sums, op);
-    }
-    if (!all)
-        return TCC_ERR_UNSUPPORTED;
     if (sums.len) {
         before = sums.data[0];
         types = TCC_NEW_ARRAY(ctx->scratch, const tcc_type *, sums.len);

@@ -84,10 +84,7 @@ static const tcc_type *tile_type(const rows *r, const tcc_op *reduce, int64_t co
 
 static tcc_value *build_start(rows *r, const tcc_op *reduce)
 {
-    const tcc_type *type = tile_type(r, reduce, r->t.sizes[1]);
-    bool ints = tcc_scalar_classify(type->elem) == TCC_CLASS_INT;
-    tcc_cell start = tcc_reduction_start(tcc_reduction_of(reduce), type->elem);
-    return ints ? tcc_build_int(&r->t.b, type, start.i) : tcc_build_float(&r->t.b, type, start.f);
+    return tcc_tiling_start(&r->t, tile_type(r, reduce, r->t.sizes[1]), tcc_reduction_of(reduce));
 }
 
 static tcc_value *build_inside(rows *r)
@@ -325,27 +322,11 @@ static tcc_op *build_grid(rows *r, const tcc_rows_tile *tile)
     return grid;
 }
 
-static void erase_fields(tcc_func *f)
-{
-    for (tcc_op *op = f->body->last, *prev; op; op = prev) {
-        prev = op->prev;
-        if (op->code == TCC_OP_tensor_write || is_field(op))
-            tcc_op_erase(op);
-    }
-}
-
 /* Whether the rows' length is known or assumed to be a multiple of n elements. */
 static bool is_multiple(const rows *r, int64_t n)
 {
     tcc_dim length = r->p->extents[1];
-    bool is = !length.name && length.size % n == 0;
-    for (const tcc_op *op = r->f->body->first; op && !is; op = op->next) {
-        const tcc_type *t = tcc_accessed_tensor(op) ? tcc_accessed_tensor(op)->type : NULL;
-        if (t && t->rank && !t->row_bytes && tcc_dim_equal(t->dims[t->rank - 1], length) && length.name)
-            is = tcc_scalar_bits(t->elem) >= 8 &&
-                 tcc_assumes_pitch(r->f, tcc_accessed_tensor(op), n * tcc_scalar_bits(t->elem) / 8);
-    }
-    return is;
+    return length.name ? tcc_assumes_multiple(r->f, length, n) != NULL : length.size % n == 0;
 }
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
@@ -355,10 +336,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     if (!tcc_func_is_variant(f) || !tcc_attr_find(&f->attrs, "group") || !tcc_pointwise_find(f, &p) || !p.row ||
         !tcc_rows_tile_of(f, &p, &tile))
         return TCC_OK;
-    bool all = true;
-    for (const tcc_op *op = f->body->first; op; op = op->next)
-        all &= tcc_tiling_check_elements(ctx, op);
-    if (!all)
+    if (!tcc_tiling_check_function(ctx, f))
         return TCC_ERR_UNSUPPORTED;
     rows r = {.f = f, .scratch = ctx->scratch, .p = &p, .sweeps = TCC_MAP(ctx->scratch)};
     r.grid = build_grid(&r, &tile);
@@ -376,7 +354,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         build_whole_rows(&r);
     else
         build_sweeps(&r);
-    erase_fields(f);
+    tcc_tiling_erase_fields(f);
     *changed = true;
     return TCC_OK;
 }

@@ -149,3 +149,28 @@ bool tcc_tiling_check_elements(tcc_pass_ctx *ctx, const tcc_op *op)
               tcc_scalar_name(value->type->elem), tcc_target_of(ctx->ir)->name);
     return false;
 }
+
+bool tcc_tiling_check_function(tcc_pass_ctx *ctx, const tcc_func *f)
+{
+    bool all = true;
+    for (const tcc_op *op = f->body->first; op; op = op->next)
+        all &= tcc_tiling_check_elements(ctx, op);
+    return all;
+}
+
+tcc_value *tcc_tiling_start(tcc_tiling *t, const tcc_type *tile, tcc_reduction kind)
+{
+    bool ints = tcc_scalar_classify(tile->elem) == TCC_CLASS_INT;
+    tcc_cell start = tcc_reduction_start(kind, tile->elem);
+    return ints ? tcc_build_int(&t->b, tile, start.i) : tcc_build_float(&t->b, tile, start.f);
+}
+
+void tcc_tiling_erase_fields(tcc_func *f)
+{
+    for (tcc_op *op = f->body->last, *prev; op; op = prev) { /* users come after what they use */
+        prev = op->prev;
+        bool is_field = op->n_results && op->results[0].type->kind == TCC_KIND_field;
+        if (op->code == TCC_OP_tensor_write || (is_field && op->code != TCC_OP_tile_grid))
+            tcc_op_erase(op);
+    }
+}

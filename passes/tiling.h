@@ -6,6 +6,7 @@
 
 #include "ir/index.h"
 #include "ir/ir.h"
+#include "ir/reduction.h"
 #include "passes/pass.h"
 
 /* Indices x and y run along a tile's rows and columns. A field becomes a tile whose extent is 1 along each
@@ -54,5 +55,12 @@ tcc_op *tcc_tiled_load(const tcc_op *mma, unsigned operand, tcc_arena *scratch);
 /* Reports what an op beside a sum, of an operand that is computed, or in a sum that no instruction takes, reads, writes
  * or converts and the target cannot. */
 bool tcc_tiling_check_elements(tcc_pass_ctx *ctx, const tcc_op *op);
+/* The same of all ops of a function. */
+bool tcc_tiling_check_function(tcc_pass_ctx *ctx, const tcc_func *f);
+
+/* A tile of what changes no result of a sum, maximum or minimum. */
+tcc_value *tcc_tiling_start(tcc_tiling *t, const tcc_type *tile, tcc_reduction kind);
+/* Erases the writes, and the fields that are no results of a grid: they have been rebuilt as tiles. */
+void tcc_tiling_erase_fields(tcc_func *f);
 
 #endif

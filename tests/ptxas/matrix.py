@@ -62,7 +62,6 @@ SPILLS = {
     "singles__generic": 4,
     "long_operand": 62,  # of tests/driver/long_expressions.py: an operand that is computed by 50 functions
     "nibbles": 72,  # of tests/passes/computed_elements.tile for sm_75: half bytes and a scale in registers
-    "halves_computed": 68,  # half bytes and a scale in the registers of a warp; 12.4 and the newest
 }
 
 # The warning that a hand-written kernel is to get, or an entry may get.

@@ -52,6 +52,7 @@ typedef struct access {
 
 struct tcc_epilogue {
     bool polynomials;          /* a function is computed by them */
+    bool functions;            /* a function is computed */
     /* Bits that the loop holds of operands which are computed: for each element of A's tile, each column of it; for
      * each element of tiles that go back to shared memory, by axis, and each of their own index. */
     int64_t operand_bits, column_bits, put_bits[2], own_bits[2];
@@ -108,6 +109,7 @@ static void add_value(tcc_epilogue *e, const tcc_op *op, const tcc_contraction *
         .rows = tcc_field_has_index(v->type, c->axes[0]) || (!is_load && !*c->axes[0]),
         .cols = tcc_field_has_index(v->type, c->axes[1]) || (!is_load && !*c->axes[1]),
     };
+    e->functions |= tcc_op_info_get(op->code)->flags & TCC_SPECIAL;
     e->polynomials |= op->code == TCC_OP_math_erf || op->code == TCC_OP_math_gelu;
 }
 
@@ -289,6 +291,8 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
     int64_t limit = tcc_schedule_registers(s, t, &producer), free = limit - one;
     int64_t no_tiles = one - SEPARATE + TCC_LOOKAHEAD * c.loads + (computes ? n_chunks * more : 0) +
                        2 * n_chunks * c.addresses + (turns > 1 ? TURNS : 0);
+    /* Functions' values do not wait for tiles: ptxas computes those of all chunks, and their rows' loads, before. */
+    int64_t early = e->functions && !c.barrier ? n_chunks * (c.results + c.loads) : 0;
     int64_t another = (c.loads + c.tiles + c.addresses) / blocks + step; /* block of a chunk */
     /* For several results ptxas keeps more than is counted here. */
     bool groups = more <= 0 && another && free > 0;
@@ -299,7 +303,7 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
         .together = no_tiles + TCC_LOOKAHEAD * c.tiles,
         .limit = limit,
         .group = 1 + (groups ? free : 0) / (another ? another : 1), /* gcc 14 divides before it looks at `groups` */
-        .ahead = columns_ahead(&c, n_chunks, limit - (no_tiles > loop + again ? no_tiles : loop + again)),
+        .ahead = columns_ahead(&c, n_chunks, limit - early - (no_tiles > loop + again ? no_tiles : loop + again)),
     };
 }
 

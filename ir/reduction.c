@@ -48,5 +48,7 @@ tcc_cell tcc_reduction_combine(tcc_reduction r, tcc_cell x, tcc_cell y, bool int
         return ints ? (tcc_cell){.i = (int64_t)((uint64_t)x.i + (uint64_t)y.i)} : (tcc_cell){.f = x.f + y.f};
     if (ints)
         return (min ? y.i < x.i : y.i > x.i) ? y : x;
+    if (x.f == y.f) /* of zeros the one with the sign is the smaller one */
+        return (signbit(x.f) != 0) == min ? x : y;
     return (min ? y.f < x.f : y.f > x.f) || isnan(x.f) ? y : x; /* a NaN counts as none, as in fmin and fmax */
 }

@@ -101,7 +101,8 @@ static void print_expr(tcc_str *out, tcc_attr a)
     }
     const char *op = a.list.items[0].s;
     bool is_product = !strcmp(op, tcc_expr_op_name(TCC_EXPR_mul));
-    tcc_str_printf(out, is_product ? "" : "%s(", op);
+    if (!is_product)
+        tcc_str_printf(out, "%s(", op);
     for (size_t i = 1; i < a.list.n; i++) {
         tcc_str_puts(out, i == 1 ? "" : is_product ? " * " : ", ");
         print_expr(out, a.list.items[i]);

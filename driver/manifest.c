@@ -117,7 +117,7 @@ static void print_args(tcc_str *out, const tcc_func *f, const tcc_func *definiti
 }
 
 /* Of the types that sums are added in the one with the fewest digits. */
-static tcc_scalar least_precise_sum(const tcc_contraction *c)
+static tcc_scalar least_precise_sum(const tcc_space *c)
 {
     static const unsigned char digits[TCC_SCALAR_COUNT] = {
         [TCC_bf16] = 8, [TCC_f16] = 11, [TCC_f32] = 24, [TCC_i32] = 31, [TCC_f64] = 53};
@@ -132,7 +132,7 @@ static tcc_scalar least_precise_sum(const tcc_contraction *c)
 /* One multiply and one add for each term of the sums, and what they are added in. */
 static void print_sum(tcc_str *out, const tcc_func *f)
 {
-    tcc_contraction c;
+    tcc_space c;
     if (!tcc_contraction_described(f, &c))
         return;
     tcc_str_printf(out, ",\"flops\":[%zu,", 2 * c.n_sums);

@@ -41,7 +41,7 @@ enum { N_PATTERNS = sizeof patterns / sizeof *patterns, MOST_BATCHES = 4 };
 typedef struct chooser {
     const tcc_func *f;
     tcc_schedule s;
-    tcc_contraction c;
+    tcc_space c;
     uint64_t random;
     int64_t unit; /* elements that are 16 bytes in every tensor, or a multiple of that */
 } chooser;
@@ -112,7 +112,7 @@ static int64_t choose_batch(chooser *ch, const struct pattern *p, const char *na
 /* An index that ranges over the dimension: m, n, k or another. */
 static int64_t choose_extent(chooser *ch, const struct pattern *p, const char *name, int64_t *room)
 {
-    const tcc_contraction *c = &ch->c;
+    const tcc_space *c = &ch->c;
     if (c->n_axes && is_dim(c->extents[0], name))
         return extent(ch, p->m, ch->s.m);
     if (c->n_axes && is_dim(c->extents[1], name))
@@ -136,7 +136,7 @@ static void find_space(chooser *ch)
     tcc_pointwise p;
     if (tcc_contraction_find(ch->f, &ch->c) || !tcc_pointwise_find(ch->f, &p))
         return;
-    ch->c = (tcc_contraction){.n_axes = p.n_axes};
+    ch->c = (tcc_space){.n_axes = p.n_axes};
     memcpy(ch->c.extents, p.extents, sizeof p.extents);
     ch->s.m = tcc_tile_size_of(ch->f, p.axes[0], 1);
     ch->s.n = tcc_tile_size_of(ch->f, p.axes[1], 1);
@@ -214,7 +214,7 @@ static double work_of_step(const tcc_func *scheduled, const int64_t *dims)
 {
     enum { EPILOGUE = 128, COPY = 32 }; /* multiply-adds that an element costs as much as */
     tcc_schedule s = tcc_schedule_of(scheduled);
-    tcc_contraction c;
+    tcc_space c;
     if (!tcc_contraction_find(scheduled, &c))
         return work_of_pointwise(scheduled, dims);
     double ctas = tiles_of(extent_of(scheduled, dims, c.extents[0]), s.m) *

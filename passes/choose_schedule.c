@@ -285,7 +285,7 @@ bool tcc_choice_runs_across(const tcc_choice *ch, int axis)
 }
 
 /* Bytes of the widest element that goes through shared memory. */
-static int64_t widest(const tcc_contraction *c)
+static int64_t widest(const tcc_space *c)
 {
     int64_t bits = 0;
     for (size_t i = 0; i < c->n_operands; i++) {

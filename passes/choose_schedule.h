@@ -23,7 +23,7 @@ typedef struct tcc_choice {
     tcc_pass_ctx *ctx;
     tcc_func *f;
     const tcc_target *target;
-    tcc_contraction c;
+    tcc_space c;
     tcc_schedule s;
     const tcc_epilogue *epilogue; /* where pressure is counted, else NULL */
     int64_t elem_bytes;

@@ -170,7 +170,7 @@ static void try_size(search *q, int64_t m, int64_t n, int64_t n_waves)
     if (!q->any && (w.blocks_m * STEP > WAVE_TILE_MAX || w.blocks_n * STEP > WAVE_TILE_MAX ||
                     !all_transpose(&s, q->p)))
         return;
-    const tcc_contraction *c = &q->ch->c;
+    const tcc_space *c = &q->ch->c;
     const tcc_kernel_size size = {c->extents, c->n_axes, c->k_extent, q->p->bits, 0, 0, {false}, {false}};
     double time = tcc_schedule_cycles(&s, &size) *
                   (1 + transposing(q->p, &s) + READ_COST * reads(&w));

@@ -231,7 +231,7 @@ typedef struct search {
 
 static void try_size(search *q, int64_t m, int64_t n, int64_t n_warps)
 {
-    const tcc_contraction *c = &q->ch->c;
+    const tcc_space *c = &q->ch->c;
     tcc_schedule s = q->ch->s;
     int64_t stand[2];
     s.m = m;

@@ -71,7 +71,7 @@ static tcc_status refuse_instr(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_m
 }
 
 /* Whether a target has the instruction that is asked for, or any, for all sums. */
-static bool multiplies_all(const tcc_target *target, const tcc_func *f, const tcc_contraction *c)
+static bool multiplies_all(const tcc_target *target, const tcc_func *f, const tcc_space *c)
 {
     bool all = target != NULL;
     for (size_t i = 0; i < c->n_sums && all; i++) {
@@ -99,7 +99,7 @@ static const char *where_not_taken(const tcc_target *target, const tcc_sum *sum)
     return where;
 }
 
-tcc_status tcc_choose_target(tcc_pass_ctx *ctx, tcc_func *f, const tcc_contraction *c)
+tcc_status tcc_choose_target(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *c)
 {
     const tcc_target *target = tcc_target_of(f->ir), *plain = target->plain ? tcc_target_find(target->plain) : NULL;
     const tcc_instr wanted = product_of(f, &c->sums[0]).instr;

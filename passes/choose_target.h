@@ -14,6 +14,6 @@ const tcc_op *tcc_find_element(const tcc_func *f, tcc_capability needed);
 tcc_status tcc_check_f64(tcc_pass_ctx *ctx, const tcc_func *f);
 /* As which target the kernel is made: its plain one where that has the instruction that is asked for or, where none is,
  * one for operands that the target does not multiply; and for f64 and halves of bytes, which are for its warps. */
-tcc_status tcc_choose_target(tcc_pass_ctx *ctx, tcc_func *f, const tcc_contraction *c);
+tcc_status tcc_choose_target(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *c);
 
 #endif

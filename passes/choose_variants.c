@@ -245,7 +245,7 @@ static const tcc_value *tensor_of(const tcc_op *read)
 }
 
 const char *tcc_copying_of_operands(const tcc_copying *how, const tcc_func *f,
-                                    const tcc_contraction *c)
+                                    const tcc_space *c)
 {
     const tcc_value **tensors = TCC_NEW_ARRAY(f->ir->arena, const tcc_value *, c->n_operands);
     for (size_t i = 0; i < c->n_operands; i++)
@@ -254,7 +254,7 @@ const char *tcc_copying_of_operands(const tcc_copying *how, const tcc_func *f,
 }
 
 /* Whether rows of an operand have a pitch of this name, or of any: NULL. */
-static bool is_pitch_of_operands(const tcc_contraction *c, const char *pitch)
+static bool is_pitch_of_operands(const tcc_space *c, const char *pitch)
 {
     for (size_t i = 0; i < c->n_operands; i++) {
         const char *of = pitch_of(tensor_of(c->operands[i].read));
@@ -266,7 +266,7 @@ static bool is_pitch_of_operands(const tcc_contraction *c, const char *pitch)
 
 /* True when rows may be unaligned where the first variant needs them aligned and the direct one
  * does not: of the sums' operands; of something else although the operands' are aligned. */
-static bool may_be_unaligned(const tcc_func *f, const tcc_contraction *c,
+static bool may_be_unaligned(const tcc_func *f, const tcc_space *c,
                              bool direct_wants_operands)
 {
     if (!direct_wants_operands && is_pitch_of_operands(c, NULL))
@@ -281,7 +281,7 @@ static bool may_be_unaligned(const tcc_func *f, const tcc_contraction *c,
 }
 
 /* The assumptions of one way of copying all operands. */
-static void assume_operands(tcc_func *f, const tcc_contraction *c, const tcc_way *way)
+static void assume_operands(tcc_func *f, const tcc_space *c, const tcc_way *way)
 {
     int64_t least = 0;
     for (size_t i = 0; i < c->n_operands; i++) {
@@ -300,7 +300,7 @@ static void assume_operands(tcc_func *f, const tcc_contraction *c, const tcc_way
 }
 
 /* That everything else is aligned as well. */
-static void assume_others(tcc_func *f, const tcc_contraction *c)
+static void assume_others(tcc_func *f, const tcc_space *c)
 {
     for (size_t i = 0; i < f->body->n_args; i++) {
         const tcc_value *arg = f->body->args[i];
@@ -310,7 +310,7 @@ static void assume_others(tcc_func *f, const tcc_contraction *c)
 }
 
 /* Names the operands that a step before is to copy to aligned rows. */
-static void pad_operands(tcc_func *f, const tcc_contraction *c)
+static void pad_operands(tcc_func *f, const tcc_space *c)
 {
     const char **names = TCC_NEW_ARRAY(f->ir->arena, const char *, c->n_operands);
     size_t n = 0;
@@ -335,7 +335,7 @@ static tcc_func *add_variant(tcc_pass_ctx *ctx, tcc_func *f, const char *suffix)
 }
 
 /* Why not all operands can be copied so, and which cannot; NULL when they can. */
-static const char *why_not_all(const tcc_contraction *c, const tcc_way *way, const tcc_op **culprit)
+static const char *why_not_all(const tcc_space *c, const tcc_way *way, const tcc_op **culprit)
 {
     const char *why = !c->k_extent.name && !c->k_extent.size ? "the sum is empty" : NULL;
     *culprit = c->operands[0].read;
@@ -355,7 +355,7 @@ static const char *why_not_all(const tcc_contraction *c, const tcc_way *way, con
 
 /* Whether the first way, which needs aligned rows, can copy all operands, and does better with a step that pads
  * them. */
-static bool wants_padding(const tcc_func *f, const tcc_contraction *c, const tcc_copying *how)
+static bool wants_padding(const tcc_func *f, const tcc_space *c, const tcc_copying *how)
 {
     const tcc_op *culprit;
     bool any = false, pipelines = how->generic && !why_not_all(c, how->generic, &culprit);
@@ -490,7 +490,7 @@ static tcc_status refuse_naive(tcc_pass_ctx *ctx, const tcc_func *f)
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
-    tcc_contraction c;
+    tcc_space c;
     tcc_pointwise p;
     bool multiplies = !tcc_func_is_variant(f) && tcc_contraction_find(f, &c);
     bool naive = tcc_contraction_is_naive(f);

@@ -329,7 +329,7 @@ static bool orient(const tcc_func *f, tcc_attr order, sum_operands *p, size_t n_
     return false;
 }
 
-static const tcc_sum_operand *add_operand(tcc_contraction *c, const operand *f, int axis, const char *k)
+static const tcc_sum_operand *add_operand(tcc_space *c, const operand *f, int axis, const char *k)
 {
     for (size_t i = 0; i < c->n_operands; i++) {
         const tcc_sum_operand *o = &c->operands[i];
@@ -342,7 +342,7 @@ static const tcc_sum_operand *add_operand(tcc_contraction *c, const operand *f, 
 }
 
 /* m, n, then every other free index. */
-static bool add_axes(tcc_contraction *c, tcc_attr order, const sum_operands *p, const char *m, const char *n)
+static bool add_axes(tcc_space *c, tcc_attr order, const sum_operands *p, const char *m, const char *n)
 {
     c->axes[0] = m ? m : "";
     c->extents[0] = m ? extent_in(p->a.read, m) : (tcc_dim){NULL, 1};
@@ -417,16 +417,16 @@ bool tcc_contraction_is_naive(const tcc_func *f)
     return tcc_schedule_key_of(f, TCC_KEY_instr, TCC_INSTR_COUNT) == TCC_INSTR_NAIVE;
 }
 
-bool tcc_contraction_find(const tcc_func *f, tcc_contraction *out)
+bool tcc_contraction_find(const tcc_func *f, tcc_space *out)
 {
     return !tcc_contraction_is_naive(f) && tcc_contraction_described(f, out);
 }
 
-bool tcc_contraction_described(const tcc_func *f, tcc_contraction *out)
+bool tcc_contraction_described(const tcc_func *f, tcc_space *out)
 {
     TCC_VEC(sum_operands) p = {0};
     tcc_arena *arena = f->ir->arena;
-    *out = (tcc_contraction){0};
+    *out = (tcc_space){0};
     for (tcc_op *op = f->body->first; op; op = op->next) {
         sum_operands found;
         if (op->code != TCC_OP_tensor_reduce)
@@ -458,7 +458,7 @@ bool tcc_contraction_described(const tcc_func *f, tcc_contraction *out)
     return add_axes(out, order, &p.data[0], m, n);
 }
 
-tcc_dim tcc_contraction_extent(const tcc_contraction *c, const char *axis)
+tcc_dim tcc_contraction_extent(const tcc_space *c, const char *axis)
 {
     size_t i = 0;
     while (strcmp(c->axes[i], axis))
@@ -466,7 +466,7 @@ tcc_dim tcc_contraction_extent(const tcc_contraction *c, const char *axis)
     return c->extents[i];
 }
 
-bool tcc_contraction_multiplies(const tcc_contraction *c, const tcc_value *tensor)
+bool tcc_contraction_multiplies(const tcc_space *c, const tcc_value *tensor)
 {
     for (size_t i = 0; i < c->n_operands; i++)
         if (TCC_VIEW(tensor_read, c->operands[i].read)->tensor == tensor)
@@ -484,7 +484,7 @@ static unsigned bits_of(const tcc_sum *sum)
     return tcc_scalar_bits(tcc_sum_operand_elem(sum->a));
 }
 
-const tcc_sum *tcc_contraction_narrowest(const tcc_contraction *c)
+const tcc_sum *tcc_contraction_narrowest(const tcc_space *c)
 {
     const tcc_sum *found = c->sums;
     for (size_t i = 1; i < c->n_sums; i++) {
@@ -495,7 +495,7 @@ const tcc_sum *tcc_contraction_narrowest(const tcc_contraction *c)
     return found;
 }
 
-const tcc_sum *tcc_contraction_widest(const tcc_contraction *c)
+const tcc_sum *tcc_contraction_widest(const tcc_space *c)
 {
     const tcc_sum *found = c->sums;
     for (size_t i = 1; i < c->n_sums; i++)
@@ -515,7 +515,7 @@ bool tcc_sum_operand_runs_across(const tcc_sum_operand *o)
     return last && strcmp(last, o->k);
 }
 
-bool tcc_sum_operand_is_put(const tcc_contraction *c, const tcc_sum_operand *o)
+bool tcc_sum_operand_is_put(const tcc_space *c, const tcc_sum_operand *o)
 {
     bool put = false;
     for (size_t i = 0; i < c->n_sums; i++)
@@ -523,7 +523,7 @@ bool tcc_sum_operand_is_put(const tcc_contraction *c, const tcc_sum_operand *o)
     return put && tcc_sum_operand_is_computed(o);
 }
 
-bool tcc_contraction_sums_along(const tcc_contraction *c, const tcc_type *field)
+bool tcc_contraction_sums_along(const tcc_space *c, const tcc_type *field)
 {
     for (size_t i = 0; i < c->n_sums; i++)
         if (tcc_field_has_index(field, c->sums[i].k))

@@ -38,7 +38,7 @@ typedef struct tcc_sum {
  * registers and n's operand is computed. Every further free index, and that of the sums' parts, is an axis of
  * its own that takes one value in a CTA. Where A or B has no index of its own in all sums the axis has name ""
  * and extent 1. */
-typedef struct tcc_contraction {
+typedef struct tcc_space {
     size_t n_sums, n_operands;
     tcc_sum *sums;         /* in the function's order */
     tcc_sum_operand *operands; /* of all sums; what several sums read alike is one */
@@ -50,11 +50,11 @@ typedef struct tcc_contraction {
     size_t n_axes;
     const char *axes[TCC_MAX_AXES];
     tcc_dim extents[TCC_MAX_AXES];
-} tcc_contraction;
+} tcc_space;
 
 /* Finds the sums of a function; false when there is none, or when they or the outputs are not of this form: then sums
  * are computed one term after the other (passes/pointwise.h). */
-bool tcc_contraction_find(const tcc_func *f, tcc_contraction *out);
+bool tcc_contraction_find(const tcc_func *f, tcc_space *out);
 /* Whether a reduction is a sum of products that instructions multiply: over one index, which both operands have; of
  * element types that the target multiplies together; with operands that are computed elementwise of tensors, one of
  * which has all the operand's indices. The kernel computes it so unless its schedule says otherwise. */
@@ -70,21 +70,21 @@ bool tcc_contraction_goes_with(const tcc_op *reduce, const tcc_op *other);
 /* Whether the schedule needs sums of products computed as others are: one term after the other, an element a thread.
  * Then tcc_contraction_find finds none, and tcc_contraction_described what is computed all the same. */
 bool tcc_contraction_is_naive(const tcc_func *f);
-bool tcc_contraction_described(const tcc_func *f, tcc_contraction *out);
+bool tcc_contraction_described(const tcc_func *f, tcc_space *out);
 
 /* The extent of one of its axes. */
-tcc_dim tcc_contraction_extent(const tcc_contraction *c, const char *axis);
+tcc_dim tcc_contraction_extent(const tcc_space *c, const char *axis);
 
 /* Whether a tensor is read as an operand of a sum. */
-bool tcc_contraction_multiplies(const tcc_contraction *c, const tcc_value *tensor);
+bool tcc_contraction_multiplies(const tcc_space *c, const tcc_value *tensor);
 
 /* The element that is multiplied. */
 tcc_scalar tcc_sum_operand_elem(const tcc_sum_operand *o);
 
 /* The sum of the narrowest elements, rather of integers: its instruction takes most of k, and of n, at a time, so that
  * what is a multiple for it is one for the others. The one of the widest. */
-const tcc_sum *tcc_contraction_narrowest(const tcc_contraction *c);
-const tcc_sum *tcc_contraction_widest(const tcc_contraction *c);
+const tcc_sum *tcc_contraction_narrowest(const tcc_space *c);
+const tcc_sum *tcc_contraction_widest(const tcc_space *c);
 
 /* Whether it is more than the elements of a tensor. */
 bool tcc_sum_operand_is_computed(const tcc_sum_operand *o);
@@ -94,14 +94,14 @@ bool tcc_sum_operand_runs_across(const tcc_sum_operand *o);
 
 /* Whether it is computed and comes through shared memory where instructions of a warpgroup multiply: B, and A beside
  * it. */
-bool tcc_sum_operand_is_put(const tcc_contraction *c, const tcc_sum_operand *o);
+bool tcc_sum_operand_is_put(const tcc_space *c, const tcc_sum_operand *o);
 
 /* Puts the ops that compute a value elementwise, and the reads that they compute it of, into a set. False when
  * there are others among them. */
 bool tcc_find_elementwise(const tcc_value *v, tcc_arena *arena, tcc_map *ops);
 
 /* Whether a field varies along an index that one of the sums is over. */
-bool tcc_contraction_sums_along(const tcc_contraction *c, const tcc_type *field);
+bool tcc_contraction_sums_along(const tcc_space *c, const tcc_type *field);
 
 /* Whether a tensor.write has just the indices of a field; whether two have the same, each in its order. */
 bool tcc_write_has_space(const tcc_op *write, const tcc_type *field);

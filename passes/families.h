@@ -35,7 +35,7 @@ const char *tcc_copying_of(const tcc_copying *how, const tcc_func *f,
                            const tcc_value *const *tensors, size_t n);
 /* The same for the operands of a contraction. */
 const char *tcc_copying_of_operands(const tcc_copying *how, const tcc_func *f,
-                                    const tcc_contraction *c);
+                                    const tcc_space *c);
 extern const tcc_copying tcc_copying_by_tma, tcc_copying_by_threads, tcc_copying_by_registers,
     tcc_copying_by_buffer;
 

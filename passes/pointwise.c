@@ -130,7 +130,7 @@ bool tcc_pointwise_runs_along(const tcc_pointwise *p, const tcc_op *op)
 
 bool tcc_pointwise_find(const tcc_func *f, tcc_pointwise *out)
 {
-    tcc_contraction c;
+    tcc_space c;
     const char *row = tcc_attr_str(&f->attrs, "row", NULL);
     const tcc_op *write = tcc_contraction_find(f, &c) ? NULL : find_output(f, row);
     if (!write || tcc_access_rank(write) + 2 > TCC_MAX_AXES)

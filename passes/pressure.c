@@ -66,7 +66,7 @@ struct tcc_epilogue {
 
 /* Whether registers hold it after the sum: fields along k are its operands, predicates have
  * registers of their own. */
-static bool is_of_epilogue(const tcc_value *v, const tcc_contraction *c)
+static bool is_of_epilogue(const tcc_value *v, const tcc_space *c)
 {
     return v->type->kind == TCC_KIND_field && v->type->elem != TCC_i1 &&
            !tcc_contraction_sums_along(c, v->type);
@@ -88,7 +88,7 @@ static size_t last_use(const tcc_value *v, const tcc_map *numbers)
 }
 
 static void add_access(tcc_epilogue *e, const tcc_op *op, const tcc_value *tensor,
-                       const tcc_contraction *c)
+                       const tcc_space *c)
 {
     e->accesses[e->n_accesses++] = (access){.tensor = tensor->type,
                                             .row = tcc_map_position(op, c->axes[0]),
@@ -98,7 +98,7 @@ static void add_access(tcc_epilogue *e, const tcc_op *op, const tcc_value *tenso
 
 /* Loads come first in a chunk, and the accumulators are there. Where an axis has no name the sum
  * runs along it all the same. */
-static void add_value(tcc_epilogue *e, const tcc_op *op, const tcc_contraction *c,
+static void add_value(tcc_epilogue *e, const tcc_op *op, const tcc_space *c,
                       const tcc_map *numbers)
 {
     const tcc_value *v = &op->results[0];
@@ -135,7 +135,7 @@ static void add_operand(tcc_epilogue *e, const tcc_sum_operand *o, bool put)
     }
 }
 
-tcc_epilogue *tcc_epilogue_of(const tcc_func *f, const tcc_contraction *c, tcc_arena *arena)
+tcc_epilogue *tcc_epilogue_of(const tcc_func *f, const tcc_space *c, tcc_arena *arena)
 {
     tcc_epilogue *e = TCC_NEW(arena, tcc_epilogue);
     tcc_map numbers = TCC_MAP(arena);

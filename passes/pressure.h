@@ -17,7 +17,7 @@ enum { TCC_LOOKAHEAD = 4 };
 /* What a kernel computes from its sum. */
 typedef struct tcc_epilogue tcc_epilogue;
 /* For a function that still has the contraction c; allocated in the arena. */
-tcc_epilogue *tcc_epilogue_of(const tcc_func *f, const tcc_contraction *c, tcc_arena *arena);
+tcc_epilogue *tcc_epilogue_of(const tcc_func *f, const tcc_space *c, tcc_arena *arena);
 
 typedef struct tcc_pressure {
     int64_t least;    /* accumulators and what every kernel has beside them */

@@ -64,7 +64,7 @@ static const char *free_index(const tcc_func *f, const char *name)
 
 /* What both steps need to know about the parts. */
 typedef struct split {
-    tcc_contraction c;
+    tcc_space c;
     int64_t count, depth;
     const char *index; /* of the parts */
 } split;

@@ -34,7 +34,7 @@
 #include "passes/tiling.h"
 
 typedef struct origin {
-    const tcc_contraction *c;
+    const tcc_space *c;
     tcc_block *grid; /* its arguments are the axes' first indices */
     tcc_value *k;
 } origin;
@@ -48,7 +48,7 @@ static tcc_value *origin_of(void *user, const char *index)
     return o->k;
 }
 
-static tcc_op *build_grid(tcc_builder *b, const tcc_contraction *c, const tcc_schedule *s)
+static tcc_op *build_grid(tcc_builder *b, const tcc_space *c, const tcc_schedule *s)
 {
     tcc_ir *ir = b->func->ir;
     const tcc_type **types = TCC_NEW_ARRAY(ir->arena, const tcc_type *, c->n_sums);
@@ -66,7 +66,7 @@ static tcc_op *build_grid(tcc_builder *b, const tcc_contraction *c, const tcc_sc
 /* max(1, ceil(extent / step)), only ceil if K > 0 is promised. A step is a tile of k for each part. Parts
  * whose last tile is beyond K multiply zeros once: all have the same number of iterations, so that iterations
  * can be numbered whatever is around the loop. */
-static tcc_value *build_iteration_count(tcc_builder *b, const tcc_contraction *c, int64_t depth,
+static tcc_value *build_iteration_count(tcc_builder *b, const tcc_space *c, int64_t depth,
                                         bool may_be_empty)
 {
     const tcc_type *i32 = tcc_type_scalar(b->func->ir, TCC_i32);
@@ -95,7 +95,7 @@ static const char *why_not_instructions(tcc_arena *arena, const tcc_sum *s)
 }
 
 /* Parts are of whole tiles of k, or none could be computed in tiles. */
-static tcc_status check_parts(tcc_pass_ctx *ctx, const tcc_contraction *c, const tcc_schedule *s)
+static tcc_status check_parts(tcc_pass_ctx *ctx, const tcc_space *c, const tcc_schedule *s)
 {
     if (!c->parts.index || c->parts.depth == s->k)
         return TCC_OK;
@@ -105,7 +105,7 @@ static tcc_status check_parts(tcc_pass_ctx *ctx, const tcc_contraction *c, const
     return TCC_ERR_UNSUPPORTED;
 }
 
-static tcc_status check_instructions(tcc_pass_ctx *ctx, const tcc_contraction *c)
+static tcc_status check_instructions(tcc_pass_ctx *ctx, const tcc_space *c)
 {
     for (size_t i = 0; i < c->n_sums; i++) {
         const char *why = why_not_instructions(ctx->scratch, &c->sums[i]);
@@ -119,7 +119,7 @@ static tcc_status check_instructions(tcc_pass_ctx *ctx, const tcc_contraction *c
 }
 
 /* What operands are computed from is converted like what is used beside the sums. */
-static tcc_status check_computed(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_contraction *c)
+static tcc_status check_computed(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_space *c)
 {
     tcc_map ops = TCC_MAP(ctx->scratch);
     for (size_t i = 0; i < c->n_operands; i++)
@@ -132,7 +132,7 @@ static tcc_status check_computed(tcc_pass_ctx *ctx, const tcc_func *f, const tcc
 }
 
 /* The loop over k, which carries an accumulator for each sum. */
-static tcc_op *build_loop(tcc_builder *g, const tcc_contraction *c, const tcc_schedule *s,
+static tcc_op *build_loop(tcc_builder *g, const tcc_space *c, const tcc_schedule *s,
                           tcc_value *iterations)
 {
     tcc_ir *ir = g->func->ir;
@@ -198,7 +198,7 @@ static tcc_value *cut(tcc_tiling *t, tcc_value *v, const tcc_sum_operand *o, tcc
 
 /* The loop's operands while they are built. */
 typedef struct operands {
-    const tcc_contraction *c;
+    const tcc_space *c;
     const tcc_schedule *s;
     tcc_op *grid, *loop;
     tcc_builder *in; /* the loop's body */
@@ -274,7 +274,7 @@ static tcc_value *build_operand(operands *w, const tcc_sum_operand *o)
 /* ---- the loop ------------------------------------------------------------------------------ */
 
 /* The body: what is multiplied, then the MMAs. */
-static void fill_loop(tcc_op *loop, tcc_op *grid, const tcc_contraction *c, const tcc_schedule *s,
+static void fill_loop(tcc_op *loop, tcc_op *grid, const tcc_space *c, const tcc_schedule *s,
                       tcc_arena *scratch)
 {
     tcc_ir *ir = loop->block->func->ir;
@@ -304,7 +304,7 @@ static void fill_loop(tcc_op *loop, tcc_op *grid, const tcc_contraction *c, cons
     tcc_op_create(&l, TCC_OP_scf_yield, c->n_sums, sums, 0, NULL);
 }
 
-static void replace_sums(const tcc_contraction *c, tcc_op *grid)
+static void replace_sums(const tcc_space *c, tcc_op *grid)
 {
     for (size_t i = 0; i < c->n_sums; i++) {
         tcc_value *sum = &c->sums[i].op->results[0];
@@ -316,7 +316,7 @@ static void replace_sums(const tcc_contraction *c, tcc_op *grid)
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
-    tcc_contraction c;
+    tcc_space c;
     tcc_schedule s = tcc_schedule_of(f);
     const tcc_family_passes *passes = tcc_family_passes_of(s.target);
     if (!tcc_func_is_variant(f) || !passes || !tcc_schedule_is_valid(&s) ||

@@ -78,7 +78,7 @@ static int rows_of(const tcc_choice *ch, tcc_tile_size size)
  * tiles without parts. */
 static bool may_pay(const tcc_choice *ch, tcc_tile_size size)
 {
-    const tcc_contraction *c = &ch->c;
+    const tcc_space *c = &ch->c;
     int64_t tiles = 1;
     int rows = rows_of(ch, size);
     for (size_t i = 0; i < c->n_axes; i++) {

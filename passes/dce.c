@@ -10,9 +10,15 @@
  * a loop %y and %u use each other. An op with regions has no effect of its own: it is needed when
  * something in it is, or a result, and keeps the results that are.
  *
+ * An index along which what is left varies keeps its extent, in the function's attribute `extents` where no other op
+ * has it as a coordinate.
+ *
  * Requires nothing. Preserves everything that has an effect.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "ir/access.h"
 #include "ir/counting.h"
 #include "passes/passes.h"
 #include "support/map.h"
@@ -198,11 +204,60 @@ static bool sweep(dce *d)
     return changed;
 }
 
+/* ---- extents --------------------------------------------------------------------------- */
+
+/* An index and how many values it has, as a dead read says it. */
+typedef struct extent {
+    const char *index;
+    tcc_dim dim;
+} extent;
+typedef TCC_VEC(extent) extents;
+
+static extents extents_of_dead_reads(const dce *d)
+{
+    extents found = {0};
+    for (const tcc_op *op = d->func->body->first; op; op = op->next)
+        for (size_t i = 0; i < tcc_access_rank(op) && !is_live(d, op); i++)
+            if (tcc_access_index(op, i))
+                TCC_PUSH(d->scratch, &found,
+                         ((extent){tcc_access_index(op, i), tcc_accessed_tensor(op)->type->dims[i]}));
+    return found;
+}
+
+static bool is_varied_along(const tcc_func *f, const char *index)
+{
+    bool is = false;
+    for (const tcc_op *op = f->body->first; op && !is; op = op->next)
+        for (unsigned r = 0; r < op->n_results; r++) {
+            const tcc_type *t = op->results[r].type;
+            for (unsigned i = 0; t->kind == TCC_KIND_field && i < t->rank; i++)
+                is |= !strcmp(t->dims[i].name, index);
+        }
+    return is;
+}
+
+/* What is left may vary along an index that only dead reads had as a coordinate: `x[i] * 0`. */
+static void keep_extent(tcc_func *f, const extent *e)
+{
+    tcc_dim known = tcc_index_extent(f, e->index);
+    if (known.name || known.size >= 0 || !is_varied_along(f, e->index))
+        return;
+    tcc_attr *pair = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, 2);
+    pair[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = e->index};
+    pair[1] = e->dim.name ? (tcc_attr){.kind = TCC_ATTR_STR, .s = e->dim.name}
+                          : (tcc_attr){.kind = TCC_ATTR_INT, .i = e->dim.size};
+    tcc_attr_append(f->ir, &f->attrs, "extents", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {pair, 2}});
+}
+
 bool tcc_erase_dead(tcc_func *f, tcc_arena *scratch)
 {
     dce d = {.func = f, .scratch = scratch, .live = TCC_MAP(scratch)};
     mark_all(&d);
-    return sweep(&d);
+    extents known = extents_of_dead_reads(&d);
+    bool changed = sweep(&d);
+    for (size_t i = 0; i < known.len; i++)
+        keep_extent(f, &known.data[i]);
+    return changed;
 }
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)

@@ -418,35 +418,41 @@ static void merge_norms(check_result *out, const check_task *task, const tensor 
     }
 }
 
-/* Whether the outputs have equal numbers of rows; *total gets the smallest. */
-static bool count_rows(const tensor *args, size_t n, size_t *total)
+/* The rows of the outputs. */
+typedef struct row_count {
+    size_t fewest; /* of an output that has elements; 0 where none has */
+    bool equal;    /* in all outputs */
+    bool all;      /* outputs have elements */
+} row_count;
+
+static row_count count_rows(const tensor *args, size_t n)
 {
-    bool first = true, equal = true;
-    *total = 0;
+    row_count c = {0, true, true};
     for (size_t i = 0; i < n; i++) {
         if (!is_output(&args[i]))
             continue;
-        size_t rows = tensor_rows(&args[i]);
-        equal = equal && (first || rows == *total);
-        *total = first || rows < *total ? rows : *total;
-        first = false;
+        size_t rows = args[i].n ? tensor_rows(&args[i]) : 0;
+        c.all &= rows > 0;
+        c.equal &= !c.fewest || rows == c.fewest;
+        c.fewest = rows && (!c.fewest || rows < c.fewest) ? rows : c.fewest;
     }
-    return equal;
+    c.equal &= c.all;
+    return c;
 }
 
 bool check_outputs(session *s, const check_task *task, const tensor *args, reference *ref,
                    check_result *out)
 {
-    size_t total;
-    bool equal = count_rows(args, ref->n_args, &total);
+    row_count count = count_rows(args, ref->n_args);
+    size_t total = count.fewest;
     double affordable = task->rows       ? (double)task->rows
                         : task->macs > 0 ? floor(MAX_MACS / task->macs * (double)total)
                                          : INFINITY;
     affordable = affordable < 2 ? 2 : affordable; /* the first and the last */
-    bool sampled = affordable < (double)total;
+    bool sampled = count.all && affordable < (double)total;
     size_t n_rows = sampled ? (size_t)affordable : total;
     int64_t *rows = NULL;
-    if (n_rows && (sampled || equal)) {
+    if (n_rows && (sampled || count.equal)) {
         rows = malloc(n_rows * sizeof *rows);
         if (!rows) {
             session_error(s, "out of memory for the reference");

@@ -453,8 +453,9 @@ static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_poi
         differ |= pitch_of(tensor) && !is_pitch_of_output(f, p, tensor);
         gains |= op->code == TCC_OP_tensor_write || tcc_scalar_bits(tensor->type->elem) < WORD_BITS;
     }
-    tcc_func *first = all ? f : NULL, *generic = written ? add_variant(ctx, f, "generic") : f;
-    tcc_func *direct = !written || !gains || (all && !differ) ? NULL : all ? add_variant(ctx, f, "direct") : f;
+    bool has_direct = written && gains && !(all && !differ);
+    tcc_func *first = all ? f : NULL, *generic = all || has_direct ? add_variant(ctx, f, "generic") : f;
+    tcc_func *direct = !has_direct ? NULL : all ? add_variant(ctx, f, "direct") : f;
     make_generic(generic);
     if (first)
         tcc_assume(first, NULL, NULL, 0); /* nothing may be left to assume */

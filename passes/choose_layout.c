@@ -156,6 +156,8 @@ static const char *copy_of_operands(const tcc_func *f, const tcc_schedule *s, co
             const tcc_op *load = tcc_tiled_load(op, i, scratch);
             if (!load)
                 continue;
+            if (contiguous_dim(load, tensor_of(load)->type) < 0)
+                return "predicated";
             TCC_PUSH(scratch, &tensors, tensor_of(load));
             all &= is_staged_operand(s, op, i, load);
         }

@@ -248,8 +248,11 @@ const char *tcc_copying_of_operands(const tcc_copying *how, const tcc_func *f,
                                     const tcc_space *c)
 {
     const tcc_value **tensors = TCC_NEW_ARRAY(f->ir->arena, const tcc_value *, c->n_operands);
-    for (size_t i = 0; i < c->n_operands; i++)
+    for (size_t i = 0; i < c->n_operands; i++) {
+        if (why_not_contiguous(&c->operands[i], c->axes[c->operands[i].axis]))
+            return NULL;
         tensors[i] = tensor_of(c->operands[i].read);
+    }
     return tcc_copying_of(how, f, tensors, c->n_operands);
 }
 

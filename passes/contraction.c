@@ -380,6 +380,25 @@ tcc_value *tcc_contraction_uncovered(const tcc_op *reduce)
     return v->type->rank < TCC_VIEW(tensor_reduce, reduce)->a->type->rank ? v : NULL;
 }
 
+static bool is_computed_of(const tcc_value *v, const tcc_value *of, tcc_arena *arena)
+{
+    tcc_map ops = TCC_MAP(arena);
+    tcc_find_elementwise(v, arena, &ops);
+    return of->def && tcc_map_get(&ops, of->def) && v->type->rank == of->type->rank;
+}
+
+const char *tcc_contraction_row(const tcc_op *reduce, const tcc_value *v)
+{
+    sum_operands p;
+    unsigned rank = v->type->rank;
+    tcc_arena *arena = reduce->block->func->ir->arena;
+    if (!rank || tcc_contraction_is_naive(reduce->block->func) || !find_product((tcc_op *)reduce, &p) ||
+        (!is_computed_of(p.a.value, v, arena) && !is_computed_of(p.b.value, v, arena)))
+        return NULL;
+    const char *last = v->type->dims[rank - 1].name;
+    return tcc_field_has_index(p.a.value->type, last) && tcc_field_has_index(p.b.value->type, last) ? p.k : last;
+}
+
 bool tcc_contraction_is_term_by_term(const tcc_op *reduce, tcc_scalar elems[2])
 {
     sum_operands p;

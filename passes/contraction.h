@@ -62,6 +62,9 @@ bool tcc_contraction_is(const tcc_op *reduce);
 /* An operand that keeps one from being such a sum, because no tensor has all its indices; NULL: there is none, or it has
  * all that the products have, and each element would be multiplied once. */
 tcc_value *tcc_contraction_uncovered(const tcc_op *reduce);
+/* The index along which rows of a field should run, if it is stored, for such a sum to copy it as an operand: its last
+ * one, or the summed one if both operands have that. NULL: the sum does not multiply what is computed of the field. */
+const char *tcc_contraction_row(const tcc_op *reduce, const tcc_value *v);
 /* Whether it would be one if the target had an instruction for its elements, *elems. */
 bool tcc_contraction_is_term_by_term(const tcc_op *reduce, tcc_scalar elems[2]);
 /* Whether one loop computes two such sums. */

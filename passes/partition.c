@@ -442,6 +442,23 @@ static tcc_op *op_in(tcc_func *clone, const tcc_func *f, const tcc_op *op)
     return in;
 }
 
+/* A field's indices in the order in which it is stored: rows run along one that products can be copied along. */
+static const tcc_type *stored_order(const tcc_func *f, const tcc_value *v)
+{
+    const tcc_type *field = v->type;
+    const char *row = NULL;
+    for (const tcc_op *op = f->body->first; op && !row; op = op->next)
+        row = is_reduction(op) ? tcc_contraction_row(op, v) : NULL;
+    tcc_dim *dims = TCC_NEW_ARRAY(f->ir->arena, tcc_dim, field->rank);
+    unsigned n = 0;
+    for (unsigned d = 0; d < field->rank; d++)
+        if (!row || strcmp(field->dims[d].name, row))
+            dims[n++] = field->dims[d];
+    if (n < field->rank)
+        dims[n] = (tcc_dim){.name = row};
+    return tcc_type_get(f->ir, TCC_KIND_field, field->elem, field->rank, dims);
+}
+
 static const tcc_type *stored_type(const tcc_func *f, const tcc_type *field)
 {
     tcc_dim *dims = TCC_NEW_ARRAY(f->ir->arena, tcc_dim, field->rank);
@@ -475,7 +492,8 @@ static void cut_value(tcc_func *f, const part *p, tcc_arena *scratch)
     const char *name = name_of(v);
     if (v->def->code == TCC_OP_tensor_read)
         join_reads(v->def);
-    tcc_value *tensor = tcc_func_add_workspace(f, stored_type(f, v->type), name);
+    const tcc_type *order = stored_order(f, v);
+    tcc_value *tensor = tcc_func_add_workspace(f, stored_type(f, order), name);
     tcc_func *step = add_step(f, name, p->why);
     tcc_op *same = op_in(step, f, v->def);
     for (tcc_op *op = step->body->first, *next; op; op = next) {
@@ -485,12 +503,12 @@ static void cut_value(tcc_func *f, const part *p, tcc_arena *scratch)
     }
     tcc_builder b = tcc_builder_before(step->body->last);
     b.loc = v->def->loc;
-    tcc_access_set_field(TCC_EMIT_V(&b, tensor_write, &same->results[0], step->body->args[tensor->index]), v->type);
+    tcc_access_set_field(TCC_EMIT_V(&b, tensor_write, &same->results[0], step->body->args[tensor->index]), order);
     tcc_erase_dead(step, scratch);
     b = tcc_builder_after(v->def);
     b.loc = v->def->loc;
     tcc_value *read = TCC_EMIT(&b, tensor_read, v->type, tensor);
-    tcc_access_set_field(read->def, v->type);
+    tcc_access_set_field(read->def, order);
     tcc_replace_uses(v, read);
     tcc_erase_dead(f, scratch);
 }

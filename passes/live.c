@@ -1,6 +1,7 @@
-/* A unit is an element of a value. Values that only arrange elements of others (vec.pack, vec.slice, …) have the units
- * of these. Ops are numbered as they are written; a unit is live from the op that defines it up to the last one that
- * uses it, or to the end of a loop that does and does not define it.
+/* A unit is an element of a value. Values that only arrange elements of others (vec.pack, vec.slice, …) have the
+ * units of these. Ops are numbered as they are written; a unit is live from the op that defines it up to the last one that
+ * uses it, or to the end of a loop that does and does not define it. What is computed element by element can also wait
+ * until it is needed, while it is its operands that live: that is counted as well, and the smaller number is taken.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/live.h"
@@ -11,6 +12,7 @@
 
 typedef struct unit {
     size_t first, last; /* numbers of ops */
+    size_t needed;      /* when the first of its users is computed or, if one is in another block, `first`; 0: none */
     unsigned bits;
 } unit;
 
@@ -66,9 +68,10 @@ static void define(counting *c, const tcc_value *v, size_t at)
 {
     enum { PREDICATE = 1 };
     size_t *units = new_units(c, v);
-    for (size_t i = 0; i < count_of(v->type) && bits_of(v->type) > PREDICATE; i++) {
+    unsigned bits = bits_of(v->type) > PREDICATE ? bits_of(v->type) : 0; /* of registers of its own */
+    for (size_t i = 0; i < count_of(v->type); i++) {
         units[i] = c->units.len;
-        TCC_PUSH(c->arena, &c->units, ((unit){at, at, bits_of(v->type)}));
+        TCC_PUSH(c->arena, &c->units, ((unit){at, at, 0, bits}));
     }
 }
 
@@ -163,25 +166,82 @@ static int64_t *limits(const counting *c, const tcc_func *f)
     return of;
 }
 
-tcc_live tcc_live_registers(const tcc_func *f, tcc_arena *scratch)
+/* ---- elements that wait -------------------------------------------------------------------- */
+
+static bool can_wait(const tcc_op *op)
+{
+    return tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE && op->n_operands && op->n_results == 1 &&
+           op->results[0].type->kind == TCC_KIND_vec && tcc_type_count(op->results[0].type) > 1;
+}
+
+/* When an element of op's result is computed. */
+static size_t moment_of(const counting *c, const tcc_op *op, size_t e)
+{
+    const size_t *units = op->n_results == 1 ? tcc_map_get(&c->values, &op->results[0]) : NULL;
+    size_t begin = span_of(c, op)->begin;
+    const unit *u = units && can_wait(op) && units[e] ? &c->units.data[units[e]] : NULL;
+    return u && u->needed > begin ? u->needed : begin;
+}
+
+/* Each unit is needed when the first of its users is computed, and lives until the last is. Users come first. */
+static void wait_for_uses(counting *c)
+{
+    tcc_op **ops = TCC_NEW_ARRAY(c->arena, tcc_op *, c->n_ops);
+    size_t n = 0;
+    for (tcc_op *op = c->body->first; op; op = tcc_walk_next(op, c->body))
+        ops[n++] = op;
+    while (n--) {
+        int64_t offset;
+        const tcc_op *op = ops[n];
+        bool arranges = op->code == TCC_OP_vec_pack || op->code == TCC_OP_vec_splat || arranged(op, &offset);
+        for (unsigned i = 0; i < op->n_operands && !arranges; i++) {
+            const tcc_value *v = op->operands[i];
+            const size_t *units = tcc_map_get(&c->values, v);
+            for (size_t e = 0; units && e < count_of(v->type); e++) {
+                unit *u = &c->units.data[units[e]];
+                bool same_length = op->n_results == 1 && count_of(op->results[0].type) == count_of(v->type);
+                size_t at = same_length ? moment_of(c, op, e) : span_of(c, op)->begin;
+                u->last = at > u->last ? at : u->last;
+                if (v->def && v->def->block != op->block)
+                    at = span_of(c, v->def)->begin;
+                u->needed = !u->needed || at < u->needed ? at : u->needed;
+            }
+        }
+    }
+    for (tcc_op *op = c->body->first; op; op = tcc_walk_next(op, c->body)) {
+        const size_t *units = op->n_results == 1 ? tcc_map_get(&c->values, &op->results[0]) : NULL;
+        for (size_t e = 0; units && can_wait(op) && e < count_of(op->results[0].type); e++)
+            c->units.data[units[e]].first = moment_of(c, op, e);
+    }
+}
+
+static tcc_live count_live(counting *c, const tcc_func *f)
 {
     enum { WORD_BITS = 32 };
-    counting c = {.arena = scratch, .body = f->body, .spans = TCC_MAP(scratch), .values = TCC_MAP(scratch)};
-    TCC_PUSH(scratch, &c.units, (unit){0}); /* number 0 */
-    number_ops(&c);
-    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
-        visit(&c, op);
-    int64_t *change = TCC_NEW_ARRAY(scratch, int64_t, c.n_ops + 1), *limit = limits(&c, f), live = 0;
-    for (size_t i = 1; i < c.units.len; i++) {
-        change[c.units.data[i].first] += c.units.data[i].bits;
-        change[c.units.data[i].last] -= c.units.data[i].bits;
+    int64_t *change = TCC_NEW_ARRAY(c->arena, int64_t, c->n_ops + 1), *limit = limits(c, f), live = 0;
+    for (size_t i = 1; i < c->units.len; i++) {
+        change[c->units.data[i].first] += c->units.data[i].bits;
+        change[c->units.data[i].last] -= c->units.data[i].bits;
     }
     tcc_live most = {0, INT64_MAX};
-    for (size_t i = 0; i < c.n_ops; i++) {
+    for (size_t i = 0; i < c->n_ops; i++) {
         live += change[i];
         int64_t registers = (live + WORD_BITS - 1) / WORD_BITS;
         if (most.limit == INT64_MAX || registers - limit[i] > most.registers - most.limit)
             most = (tcc_live){registers, limit[i]};
     }
     return most;
+}
+
+tcc_live tcc_live_registers(const tcc_func *f, tcc_arena *scratch)
+{
+    counting c = {.arena = scratch, .body = f->body, .spans = TCC_MAP(scratch), .values = TCC_MAP(scratch)};
+    TCC_PUSH(scratch, &c.units, (unit){0}); /* number 0 */
+    number_ops(&c);
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
+        visit(&c, op);
+    tcc_live early = count_live(&c, f);
+    wait_for_uses(&c);
+    tcc_live late = count_live(&c, f);
+    return late.registers - late.limit < early.registers - early.limit ? late : early;
 }

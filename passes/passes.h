@@ -44,6 +44,7 @@
     PASS(licm)                                                                                     \
     PASS(roll_elements)                                                                            \
     PASS(reduce_strength)                                                                          \
+    PASS(choose_ctas)                                                                              \
     PASS(record_waits)                                                                             \
     PASS(interleave)
 

@@ -1,0 +1,35 @@
+/* choose-ctas: decide how many CTAs a multiprocessor is to have room for.
+ *
+ * Before:  func @f(…) {row = n, block = 512, min_ctas = 1, …}
+ * After:   func @f(…) {row = n, block = 512, min_ctas = 2, …}
+ *
+ * CTAs that hold rows load them, reduce them and store them, one after the other: memory is busy while others are at
+ * another point. An assembler takes more registers than it needs unless it is told how many CTAs are to have room.
+ *
+ * Requires the target level, of NVIDIA. Preserves the body.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "passes/live.h"
+#include "passes/passes.h"
+#include "passes/schedule.h"
+
+enum {
+    THREADS = 1024, /* of a multiprocessor, with which memory is busy */
+    SPARE = 10      /* registers that an assembler needs beside values that are live */
+};
+
+static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+{
+    int64_t block = tcc_attr_int(&f->attrs, "block", 0), ctas = block ? THREADS / block : 0;
+    if (!tcc_attr_find(&f->attrs, "row") || !tcc_attr_find(&f->attrs, "min_ctas") || ctas < 2)
+        return TCC_OK;
+    int64_t need = tcc_live_registers(f, ctx->scratch).registers + SPARE;
+    while (ctas > 1 && tcc_launched_registers(tcc_target_of(f->ir), block * ctas) < need)
+        ctas--;
+    tcc_attr_set_int(ctx->ir, &f->attrs, "min_ctas", ctas);
+    *changed = true;
+    return TCC_OK;
+}
+
+const tcc_pass tcc_pass_choose_ctas = {
+    "choose-ctas", "decide how many CTAs a multiprocessor is to have room for", .run = run};

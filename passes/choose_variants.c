@@ -416,9 +416,18 @@ static bool is_pitch_of_output(const tcc_func *f, const tcc_pointwise *p, const 
     return false;
 }
 
-/* Row kernels hold whole rows in registers, for each of these lengths by as many lanes; longer ones are swept over. */
-static const int64_t row_lengths[] = {256, 1024, 4096, TCC_ROWS_MOST_COLUMNS};
+/* Row kernels hold whole rows in registers, up to each of these lengths by as many lanes; longer ones are swept over.
+ * From 1024 on at most a third of what lanes compute is beyond the end of a row. */
+static const int64_t row_lengths[] = {256, 512, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, TCC_ROWS_MOST_COLUMNS};
 enum { N_ROW_LENGTHS = sizeof row_lengths / sizeof *row_lengths };
+
+static void assume_length(tcc_func *f, const char *length, int i)
+{
+    if (i > 0)
+        tcc_assume(f, "min", length, row_lengths[i - 1] + 1);
+    if (i < N_ROW_LENGTHS)
+        tcc_assume(f, "max", length, row_lengths[i]);
+}
 
 /* Variants of one for rows up to each length, the first of which it becomes, and for any. Those of a step would have to
  * agree with the other steps'. */
@@ -427,12 +436,12 @@ static void add_lengths(tcc_pass_ctx *ctx, tcc_func *f, const tcc_pointwise *p)
     const char *length = p->extents[1].name;
     if (!p->row || !length || tcc_func_is_step(f) || tcc_attr_find(&f->attrs, "before"))
         return;
-    add_variant(ctx, f, "any");
+    assume_length(add_variant(ctx, f, "any"), length, N_ROW_LENGTHS);
     for (int i = N_ROW_LENGTHS - 1; i > 0; i--) {
-        tcc_func *variant = add_variant(ctx, f, tcc_arena_printf(ctx->scratch, "%lld", (long long)row_lengths[i]));
-        tcc_assume(variant, "max", length, row_lengths[i]);
+        const char *suffix = tcc_arena_printf(ctx->scratch, "%lld", (long long)row_lengths[i]);
+        assume_length(add_variant(ctx, f, suffix), length, i);
     }
-    tcc_assume(f, "max", length, row_lengths[0]);
+    assume_length(f, length, 0);
 }
 
 /* All tensors along n are read and written 16 bytes at a time; only written ones are, and read ones are

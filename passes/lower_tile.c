@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ir/assume.h"
 #include "ir/machine.h"
 #include "ir/moves.h"
 #include "ir/reduction.h"
@@ -81,18 +82,79 @@ static bool is_zero(const tcc_op *op)
     return value.kind == TCC_ATTR_INT ? !value.i : value.f == 0 && !signbit(value.f);
 }
 
+/* The most that digits add along a dimension. */
+static int64_t most_of(const tcc_digits *digits, int dim)
+{
+    int64_t most = 0;
+    for (unsigned i = 0; i < digits->n; i++)
+        most += (digits->of[i].n - 1) * digits->of[i].add[dim];
+    return most;
+}
+
+/* The extent that a tile repeats everywhere; false: it is none. */
+static bool is_of_extent(const tcc_value *v, tcc_dim *extent)
+{
+    const tcc_op *op = v->def;
+    if (op && op->code == TCC_OP_tile_broadcast)
+        v = op->operands[0];
+    *extent = (tcc_dim){0};
+    if (v->def && v->def->code == TCC_OP_tensor_dim)
+        extent->name = tcc_attr_str(&v->def->attrs, "name", NULL);
+    return extent->name || tcc_value_is_int(v, &extent->size);
+}
+
+/* Where op asks whether places in a tile are below an extent: for how many registers, from the first one on, they
+ * are at any launch of the variant. */
+static int64_t surely_below(tcc_lowering *l, const tcc_op *op, const tcc_held *held)
+{
+    const tcc_op *index = op->code == TCC_OP_arith_cmp ? op->operands[0]->def : NULL;
+    bool asks = index && index->code == TCC_OP_tile_index && tcc_attr_is(&op->attrs, "pred", "lt");
+    tcc_dim extent;
+    if (!asks || !is_of_extent(op->operands[1], &extent))
+        return 0;
+    int along = (int)tcc_attr_int(&index->attrs, "dim", 0);
+    int64_t others = most_of(&held->spread.lanes, along) + most_of(&held->spread.warps, along), n = 0, most = 0;
+    for (; n < held->spread.n_registers; n++) {
+        int64_t place = tcc_digits_place(&held->spread.registers, n, along) + others;
+        if (!tcc_assumes_min(l->f, extent, place + 1))
+            break;
+        most = place > most ? place : most;
+    }
+    if (n)
+        tcc_low_require_min(l, extent, most + 1);
+    return n;
+}
+
+/* n elements of op's result, the first `sure` of which are true. */
+static tcc_value *build_known(tcc_lowering *l, const tcc_op *op, tcc_value **operands, int64_t sure, int64_t n)
+{
+    tcc_value *parts[2] = {tcc_build_int(&l->b, tcc_low_vec(l, TCC_i1, sure), 1), NULL};
+    if (sure == n)
+        return parts[0];
+    for (unsigned o = 0; o < op->n_operands; o++)
+        operands[o] = tcc_low_slice(l, operands[o], sure, n - sure);
+    parts[1] = tcc_low_elementwise(l, op, operands, n - sure);
+    return tcc_low_pack(l, TCC_i1, 2, parts, n);
+}
+
 void tcc_low_tile_op(tcc_lowering *l, tcc_op *op)
 {
     tcc_held held;
     if (!tcc_low_held(l, op, op->results[0].type, &held))
         return;
+    int64_t sure = surely_below(l, op, &held);
     bool words = held.each->elem != op->results[0].type->elem && is_zero(op);
     tcc_value **parts = room(l, (int64_t)held.n), *operands[3];
     for (size_t i = 0; i < held.n; i++) {
         for (unsigned o = 0; o < op->n_operands; o++)
             operands[o] = tcc_low_unpacked(l, op->operands[o], i);
-        parts[i] = words ? tcc_build_int(&l->b, held.each, 0)
-                         : packed(l, &held, tcc_low_elementwise(l, op, operands, held.in_one));
+        int64_t known = sure - (int64_t)i * held.in_one;
+        if (words)
+            parts[i] = tcc_build_int(&l->b, held.each, 0);
+        else if (known > 0)
+            parts[i] = build_known(l, op, operands, known < held.in_one ? known : held.in_one, held.in_one);
+        else
+            parts[i] = packed(l, &held, tcc_low_elementwise(l, op, operands, held.in_one));
     }
     tcc_low_set(l, &op->results[0], held.n, parts);
 }

@@ -196,14 +196,6 @@ bool tcc_rows_recognize(tcc_func *f)
 
 /* ---- tiles ---------------------------------------------------------------------------------- */
 
-int64_t tcc_rows_cover(int64_t n)
-{
-    int64_t columns = TCC_WARP_LANES;
-    while (columns < n)
-        columns *= 2;
-    return columns;
-}
-
 const tcc_op *tcc_rows_parts(const tcc_func *f)
 {
     const tcc_op *op = f->body->first;
@@ -234,16 +226,23 @@ bool tcc_rows_tile_of(const tcc_func *f, const tcc_pointwise *p, tcc_rows_tile *
     return tcc_rows_arrange(&t->of, rows, columns, tcc_pointwise_vector(f, p));
 }
 
+/* The fewest columns that hold every row, a power of two or three times one of which all lanes have vectors; those that
+ * are swept over if there are too many. */
+static int64_t columns_of(const tcc_func *f, const tcc_pointwise *p)
+{
+    int64_t columns = TCC_WARP_LANES, lanes = TCC_WARP_LANES * tcc_pointwise_vector(f, p);
+    while (!tcc_assumes_max(f, p->extents[1], columns) && columns < TCC_ROWS_MOST_COLUMNS)
+        columns *= 2;
+    if (!tcc_assumes_max(f, p->extents[1], columns))
+        return TCC_ROWS_SWEPT_COLUMNS;
+    int64_t fewer = columns / 4 * 3;
+    return fewer % lanes == 0 && tcc_assumes_max(f, p->extents[1], fewer) ? fewer : columns;
+}
+
 /* A warp has several short rows; a long one has several warps. */
 void tcc_rows_choose(const tcc_func *f, const tcc_pointwise *p, int64_t *rows, int64_t *columns)
 {
-    if (!*columns) {
-        *columns = TCC_WARP_LANES;
-        while (!tcc_assumes_max(f, p->extents[1], *columns) && *columns < TCC_ROWS_MOST_COLUMNS)
-            *columns *= 2;
-        if (!tcc_assumes_max(f, p->extents[1], *columns))
-            *columns = TCC_ROWS_SWEPT_COLUMNS;
-    }
+    *columns = *columns ? *columns : columns_of(f, p);
     int64_t of_warp = TCC_WARP_LANES * TCC_ROWS_ELEMENTS;
     if (*rows)
         return;

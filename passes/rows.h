@@ -24,8 +24,6 @@ enum {
     TCC_ROWS_PARTS = 1024          /* of the only row, each of which has CTAs of its own */
 };
 
-/* The fewest columns of a tile that hold `n` elements of a row: lanes times a power of two. */
-int64_t tcc_rows_cover(int64_t n);
 /* The sum in parts that a function computes; NULL: none is in parts. */
 const tcc_op *tcc_rows_parts(const tcc_func *f);
 /* Warps for rows of this many columns; false if they do not hold so many. */

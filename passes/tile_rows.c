@@ -98,26 +98,38 @@ static tcc_value *build_inside(rows *r)
     tcc_attr_set_int(ir, &number->def->attrs, "dim", 1);
     if (r->unit > 1)
         tcc_attr_set_int(ir, &number->def->attrs, "unit", r->unit);
-    tcc_value *left = tcc_arith_bin(b, TCC_OP_arith_sub, tcc_build_extent(b, r->p->extents[1]), r->column);
+    tcc_value *left = tcc_build_extent(b, r->p->extents[1]);
+    int64_t column;
+    if (!tcc_value_is_int(r->column, &column) || column)
+        left = tcc_arith_bin(b, TCC_OP_arith_sub, left, r->column);
     r->inside = tcc_arith_cmp(b, "lt", number, tcc_tiling_broadcast(&r->t, left, i32));
     return r->inside;
 }
 
-/* The terms of a reduction in the tile. */
+static tcc_value *build_where(rows *r, const tcc_op *reduce, tcc_value *cond, tcc_value *v)
+{
+    return TCC_EMIT(&r->t.b, arith_select, v->type, cond, v, build_start(r, reduce));
+}
+
+/* The terms of a reduction in the tile. Nobody asks what a field is beyond the end of a row, so what is put there for
+ * a reduction stays: another copy of the row would take registers. */
 static tcc_value *build_terms(rows *r, const tcc_op *reduce)
 {
     const tcc_type *type = tile_type(r, reduce, r->t.sizes[1]);
     tcc_value *term = TCC_VIEW(tensor_reduce, reduce)->a;
     r->t.b.loc = reduce->loc;
     tcc_value *v = tcc_value_map_get(r->t.map, term);
+    bool is_whole = v->type == type;
     v = tcc_arith_cast(&r->t.b, tcc_type_with_elem(r->f->ir, v->type, type->elem), v);
     v = tcc_tiling_broadcast(&r->t, v, type);
-    tcc_value *exists = r->whole ? NULL : build_inside(r);
-    if (reduce->n_operands > 1) {
-        tcc_value *cond = tcc_tiling_broadcast(&r->t, tcc_value_map_get(r->t.map, reduce->operands[1]), type);
-        exists = exists ? tcc_arith_bin(&r->t.b, TCC_OP_arith_and, exists, cond) : cond;
-    }
-    return exists ? TCC_EMIT(&r->t.b, arith_select, type, exists, v, build_start(r, reduce)) : v;
+    if (!r->whole)
+        v = build_where(r, reduce, build_inside(r), v);
+    if (!r->whole && is_whole)
+        tcc_value_map_set(r->t.map, term, v);
+    if (reduce->n_operands > 1)
+        v = build_where(r, reduce,
+                        tcc_tiling_broadcast(&r->t, tcc_value_map_get(r->t.map, reduce->operands[1]), type), v);
+    return v;
 }
 
 static void finish(rows *r, const tcc_op *reduce, tcc_value *terms)

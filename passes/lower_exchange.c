@@ -183,24 +183,26 @@ void tcc_low_combine(tcc_lowering *l, tcc_op *op)
     }
     at[!dim] = tcc_low_own(l, &r.spread, !dim);
     meet_first(l, op);
+    int64_t step = dim ? 1 : step_of(&s, &r); /* neighbours in a row of the buffer */
     tcc_value *mine = address(l, &s, at[0], at[1]);
     tcc_op *first = begin_first(l, &r.spread, &a.spread);
-    const tcc_type *one = tcc_low_vec(l, s.elem, 1);
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count; i += step)
         l->vendor->store_shared(l, mine, offset_of(&s, &r.spread, i),
-                                TCC_EMIT(&l->b, vec_splat, one, own[i]));
+                                tcc_low_pack(l, s.elem, (size_t)step, own + i, step));
     if (first)
         tcc_low_end(l, first);
     l->vendor->meet(l, op);
     at[dim] = tcc_low_c32(l, 0);
     tcc_value *all = address(l, &s, at[0], at[1]);
     tcc_value **parts = TCC_NEW_ARRAY(l->ctx->scratch, tcc_value *, (size_t)count);
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count; i += step)
         for (int64_t w = 0; w < n; w++) {
             int64_t further = w * (dim ? s.bytes : s.pitch);
-            tcc_value *x = l->vendor->load_shared(l, all, offset_of(&s, &r.spread, i) + further, one);
-            x = tcc_low_extract(l, x, 0);
-            parts[i] = w ? tcc_low_bin(l, tcc_reduction_op(tcc_reduction_of(op)), parts[i], x) : x;
+            tcc_value *x = l->vendor->load_shared(l, all, offset_of(&s, &r.spread, i) + further,
+                                                  tcc_low_vec(l, s.elem, step));
+            x = step > 1 ? x : tcc_low_extract(l, x, 0);
+            tcc_value **part = &parts[i / step];
+            *part = w ? tcc_low_bin(l, tcc_reduction_op(tcc_reduction_of(op)), *part, x) : x;
         }
     tcc_low_set_registers(l, &op->results[0], &r, parts);
 }

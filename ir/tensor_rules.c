@@ -230,11 +230,11 @@ static const char *check_parts(verifier *v, const tcc_op *op, size_t n_over)
         ok = parts[i].kind == TCC_ATTR_INT && parts[i].i >= 1 && parts[i].i <= INT32_MAX;
     if (!ok)
         ERROR(v, op, "attribute 'parts' needs an index and two numbers, 1 or more");
-    else if (tcc_reduction_of(op) != TCC_REDUCTION_SUM)
-        ERROR(v, op, "only sums have parts");
+    else if (tcc_reduction_is_place(tcc_reduction_of(op)))
+        ERROR(v, op, "places of extrema have no parts");
     else if (n_over != 1)
-        ERROR(v, op, "sums over %zu indices, expected one to divide into parts", n_over);
-    if (!ok || n_over != 1 || tcc_reduction_of(op) != TCC_REDUCTION_SUM)
+        ERROR(v, op, "reduces over %zu indices, expected one to divide into parts", n_over);
+    if (!ok || n_over != 1 || tcc_reduction_is_place(tcc_reduction_of(op)))
         return NULL;
     const tcc_type *a = op->operands[0]->type, *r = op->results[0].type;
     if (has_index(a, parts[0].s) || !has_index(r, parts[0].s))

@@ -54,7 +54,7 @@ static bool complete_tile(const tcc_func *f, const tcc_pointwise *p, int64_t *m,
     if (p->row) {
         tcc_pointwise_tile of;
         tcc_rows_choose(f, p, m, n);
-        return tcc_rows_arrange(&of, *m, *n, tcc_pointwise_vector(f, p));
+        return tcc_rows_arrange(&of, p, *m, *n, tcc_pointwise_vector(f, p));
     }
     int64_t vector = tcc_pointwise_vector(f, p);
     tcc_dim cols = p->extents[1];
@@ -134,7 +134,7 @@ static tcc_status read_tile(tcc_choice *ch, const tcc_pointwise *p, int64_t *m, 
         if (!of)
             return refuse_index(ch, p, name);
         *of = size;
-        int most = p->row ? TCC_ROWS_MOST_COLUMNS : MOST_COLUMNS;
+        int most = p->row && p->along ? TCC_ROWS_MOST_COLUMNS : MOST_COLUMNS;
         if (of == n && (size % TCC_WARP_LANES || size > most))
             return TCC_CHOICE_REFUSE(ch, "tile", "tile %s %lld: need a multiple of %d (the lanes of a warp) up to %d",
                                      name, (long long)size, TCC_WARP_LANES, most);
@@ -185,7 +185,11 @@ tcc_status tcc_choose_pointwise(tcc_choice *ch, const tcc_pointwise *p)
     if (lanes != TCC_WARP_LANES)
         return TCC_CHOICE_REFUSE(ch, "wave", "wave %lld: need %d in a kernel without a product", (long long)lanes,
                                  TCC_WARP_LANES);
-    if (!complete_tile(ch->f, p, &m, &n))
+    bool fits = complete_tile(ch->f, p, &m, &n);
+    if (p->row && !tcc_rows_can_part(ch->f, p, m, n))
+        return TCC_CHOICE_REFUSE(ch, "tile", "the parts of a sum do not consist of whole %lld x %lld tiles", (long long)m,
+                                 (long long)n);
+    if (!fits)
         return TCC_CHOICE_REFUSE(ch, "tile", "a %lld x %lld tile leaves more than %d elements to each lane",
                                  (long long)m, (long long)n, TCC_POINTWISE_MOST_ELEMENTS);
     int64_t threads = TCC_POINTWISE_WARPS * TCC_WARP_LANES;

@@ -429,13 +429,29 @@ static void assume_length(tcc_func *f, const char *length, int i)
         tcc_assume(f, "max", length, row_lengths[i]);
 }
 
+/* A variant in which threads reduce the few terms of rows beside each other, if a tile may consist of more of these. */
+static void add_few_terms(tcc_pass_ctx *ctx, tcc_func *f, const tcc_pointwise *p)
+{
+    enum { PLANE = 2 };
+    if (p->n_axes <= PLANE)
+        return;
+    add_variant(ctx, f, "any");
+    tcc_assume(f, "max", p->extents[p->along].name, TCC_ROWS_FEWEST);
+    tcc_attr_remove(&f->attrs, "row");
+    tcc_attr_remove(&f->attrs, "beside");
+}
+
 /* Variants of one for rows up to each length, the first of which it becomes, and for any. Those of a step would have to
  * agree with the other steps'. */
 static void add_lengths(tcc_pass_ctx *ctx, tcc_func *f, const tcc_pointwise *p)
 {
-    const char *length = p->extents[1].name;
-    if (!p->row || !length || tcc_func_is_step(f) || tcc_attr_find(&f->attrs, "before"))
+    const char *length = p->row ? p->extents[p->along].name : NULL;
+    if (!length || tcc_func_is_step(f) || tcc_attr_find(&f->attrs, "before"))
         return;
+    if (!p->along) {
+        add_few_terms(ctx, f, p);
+        return;
+    }
     assume_length(add_variant(ctx, f, "any"), length, N_ROW_LENGTHS);
     for (int i = N_ROW_LENGTHS - 1; i > 0; i--) {
         const char *suffix = tcc_arena_printf(ctx->scratch, "%lld", (long long)row_lengths[i]);

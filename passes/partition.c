@@ -289,43 +289,70 @@ static part find_part(tcc_pass_ctx *ctx, const tcc_func *f)
 
 /* ---- reductions over several indices ------------------------------------------------------------- */
 
-/* Of the indices over which op reduces the one along which a tensor runs that has all indices of the terms; NULL: there
- * is none, and what is reduced over one of them may be larger than all tensors. */
-static const char *find_row(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_op *reduce)
+static bool is_over(const tcc_op *reduce, const char *index)
+{
+    tcc_attr over = tcc_attr_list(&reduce->attrs, "over");
+    bool is = false;
+    for (size_t i = 0; i < over.list.n; i++)
+        is |= !strcmp(over.list.items[i].s, index);
+    return is;
+}
+
+/* The first tensor that has all indices of a reduction's terms. */
+static const tcc_op *find_covering(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_op *reduce)
 {
     tcc_attr over = tcc_attr_list(&reduce->attrs, "over");
     const tcc_type *terms = TCC_VIEW(tensor_reduce, reduce)->a->type;
     tcc_map slice = find_slice(ctx->scratch, 1, reduce->operands);
-    const char *row = NULL;
-    bool all = true;
-    for (size_t i = 0; i < over.list.n; i++)
+    bool all = terms->kind == TCC_KIND_field;
+    for (size_t i = 0; i < over.list.n && all; i++)
         all &= tcc_field_has_index(terms, over.list.items[i].s);
-    for (const tcc_op *op = f->body->first; all && op && !row; op = op->next) {
-        bool covers = op->code == TCC_OP_tensor_read && tcc_map_get(&slice, op) &&
-                      op->results[0].type->rank == terms->rank && tcc_access_is_plain(op);
-        for (size_t i = 0; covers && i < over.list.n; i++)
-            row = tcc_access_last(op) && !strcmp(tcc_access_last(op), over.list.items[i].s) ? over.list.items[i].s : row;
-    }
+    const tcc_op *op = all ? f->body->first : NULL;
+    while (op && !(op->code == TCC_OP_tensor_read && tcc_map_get(&slice, op) &&
+                   op->results[0].type->rank == terms->rank && tcc_access_is_plain(op)))
+        op = op->next;
+    return op;
+}
+
+/* Of the indices over which op reduces the innermost of a tensor that has all indices of the terms; NULL: there
+ * is no such tensor, and what is reduced over one of them may be larger than all. */
+static const char *find_row(const tcc_op *reduce, const tcc_op *covering)
+{
+    const char *row = NULL;
+    for (size_t d = covering ? tcc_access_rank(covering) : 0; d-- && !row;)
+        row = is_over(reduce, tcc_access_index(covering, d)) ? tcc_access_index(covering, d) : NULL;
     return row;
 }
 
-/* Lets another reduction take the index `row` before op takes the others: rows are reduced side by side. */
-static void nest(tcc_func *f, tcc_op *op, const char *row)
+/* A field's type with more indices: all before `last`, if that is one. */
+static const tcc_type *with_indices(tcc_ir *ir, const tcc_type *field, size_t n, const char *const *more, const char *last)
+{
+    tcc_dim *dims = TCC_NEW_ARRAY(ir->arena, tcc_dim, field->rank + n);
+    unsigned rank = 0;
+    for (size_t i = 0; i < n && last; i++)
+        dims[rank++] = (tcc_dim){.name = more[i]};
+    for (unsigned d = 0; d < field->rank; d++)
+        if (!last || strcmp(field->dims[d].name, last))
+            dims[rank++] = field->dims[d];
+    for (size_t i = 0; i < n && !last; i++)
+        dims[rank++] = (tcc_dim){.name = more[i]};
+    if (last)
+        dims[rank++] = (tcc_dim){.name = last};
+    return tcc_type_get(ir, TCC_KIND_field, field->elem, rank, dims);
+}
+
+/* Lets another reduction take the index `row` before op takes the others: rows are reduced side by side. Where memory is
+ * contiguous along another index, `beside`, what they are reduced to is, too. */
+static void nest(tcc_func *f, tcc_op *op, const char *row, const char *beside)
 {
     tcc_attr over = tcc_attr_list(&op->attrs, "over");
     const tcc_type *r = op->results[0].type;
     const char **others = TCC_NEW_ARRAY(f->ir->arena, const char *, over.list.n);
-    tcc_dim *dims = TCC_NEW_ARRAY(f->ir->arena, tcc_dim, r->rank + over.list.n);
     size_t n = 0;
-    for (unsigned d = 0; d < r->rank; d++)
-        dims[d] = r->dims[d];
-    for (size_t i = 0; i < over.list.n; i++) {
-        if (!strcmp(over.list.items[i].s, row))
-            continue;
-        dims[r->rank + n] = (tcc_dim){.name = over.list.items[i].s};
-        others[n++] = over.list.items[i].s;
-    }
-    const tcc_type *type = tcc_type_get(f->ir, TCC_KIND_field, r->elem, r->rank + (unsigned)n, dims);
+    for (size_t i = 0; i < over.list.n; i++)
+        if (strcmp(over.list.items[i].s, row))
+            others[n++] = over.list.items[i].s;
+    const tcc_type *type = with_indices(f->ir, r, n, others, beside);
     tcc_builder b = tcc_builder_before(op);
     b.loc = op->loc;
     tcc_op *inner = tcc_op_create(&b, TCC_OP_tensor_reduce, op->n_operands, op->operands, 1, &type);
@@ -341,34 +368,89 @@ static void nest(tcc_func *f, tcc_op *op, const char *row)
     tcc_op_erase(op);
 }
 
-/* Whether op is a sum of so many numbers of one tensor that a CTA should not add them by itself. */
-static bool is_long_sum(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_op *op)
+/* Of the indices of a reduction's result the one along which such a tensor runs; NULL: there is none. */
+static const char *find_beside(const tcc_op *reduce, const tcc_op *covering)
 {
-    tcc_attr over = tcc_attr_list(&op->attrs, "over");
-    if (!is_reduction(op) || over.list.n != 1 || op->results[0].type->rank || op->n_operands > 1 ||
-        tcc_reduction_of(op) != TCC_REDUCTION_SUM || tcc_attr_find(&op->attrs, "parts"))
-        return false;
-    tcc_dim extent = tcc_index_extent(f, over.list.items[0].s);
-    bool is_long = (extent.name || extent.size > TCC_ROWS_MOST_COLUMNS) && find_row(ctx, f, op);
-    for (const tcc_op *in = f->body->first; in != op && is_long; in = in->next)
-        is_long = !is_reduction(in) || !needs(ctx, op, in);
-    return is_long;
+    const char *last = covering ? tcc_access_last(covering) : NULL;
+    return last && tcc_field_has_index(reduce->results[0].type, last) ? last : NULL;
 }
 
-/* Lets a sum in parts, each by a CTA of its own, come before it. */
-static void part_sum(tcc_func *f, tcc_op *op)
+/* How a reduction is divided into parts: parts of so many terms in a row. */
+typedef struct parting {
+    int64_t count, depth; /* 0: it is not */
+    const char *last;     /* index of the parts; NULL: they are numbers */
+} parting;
+
+/* Whether a field has few elements for each value of an index. */
+static bool is_small_but(const tcc_func *f, const tcc_type *field, const char *index)
+{
+    enum { FEW = 16 };
+    int64_t n = 1;
+    for (unsigned d = 0; d < field->rank; d++) {
+        tcc_dim extent = tcc_index_extent(f, field->dims[d].name);
+        if (!strcmp(field->dims[d].name, index))
+            continue;
+        if (extent.name || extent.size > FEW)
+            return false;
+        n *= extent.size;
+    }
+    return n <= FEW;
+}
+
+/* Reductions of so many numbers of one tensor that a CTA should not combine them by itself: sums of everything, and those
+ * of rows beside each other, of which few CTAs have all, but with so few others that parts take little memory. */
+static parting find_parting(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_op *op)
+{
+    const parting none = {0};
+    tcc_attr over = is_reduction(op) ? tcc_attr_list(&op->attrs, "over") : (tcc_attr){0};
+    if (over.list.n != 1 || op->n_operands > 1 || is_named(f, TCC_KEY_fuse, &op->results[0]) || tcc_attr_find(&op->attrs, "parts") || tcc_contraction_is(op) ||
+        tcc_reduction_is_place(tcc_reduction_of(op)))
+        return none;
+    for (const tcc_op *in = f->body->first; in != op; in = in->next)
+        if (is_reduction(in) && needs(ctx, op, in))
+            return none;
+    tcc_dim extent = tcc_index_extent(f, over.list.items[0].s);
+    bool is_number = !op->results[0].type->rank && tcc_reduction_of(op) == TCC_REDUCTION_SUM;
+    const tcc_op *covering = find_covering(ctx, f, op);
+    if (is_number && (extent.name || extent.size > TCC_ROWS_MOST_COLUMNS) && covering)
+        return (parting){TCC_ROWS_PARTS, TCC_ROWS_SWEPT_COLUMNS, NULL};
+    const char *beside = find_beside(op, covering);
+    bool is_long = extent.name || extent.size > 2 * TCC_ROWS_BESIDE_DEPTH;
+    if (beside && is_long && is_small_but(f, op->results[0].type, beside))
+        return (parting){TCC_ROWS_BESIDE_PARTS, TCC_ROWS_BESIDE_DEPTH, beside};
+    return none;
+}
+
+
+/* The index of parts of a function that are such, or a new one. */
+static const char *index_of_parts(tcc_func *f, const parting *p)
 {
     tcc_ir *ir = f->ir;
+    for (const tcc_op *op = f->body->first; op; op = op->next) {
+        tcc_attr parts = is_reduction(op) ? tcc_attr_list(&op->attrs, "parts") : (tcc_attr){0};
+        if (parts.list.n && parts.list.items[1].i == p->count && parts.list.items[2].i == p->depth)
+            return parts.list.items[0].s;
+    }
     const char *index = tcc_ir_name(ir, "part");
     for (int i = 2; tcc_index_extent(f, index).name || tcc_index_extent(f, index).size >= 0; i++)
         index = tcc_ir_name(ir, tcc_arena_printf(ir->arena, "part%d", i));
+    tcc_attr *extent = TCC_NEW_ARRAY(ir->arena, tcc_attr, 2);
+    extent[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = index};
+    extent[1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = p->count};
+    tcc_attr_append(ir, &f->attrs, "extents", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {extent, 2}});
+    return index;
+}
+
+/* Lets a reduction in parts, each by CTAs of its own, come before it. */
+static void part_reduction(tcc_func *f, tcc_op *op, const parting *p)
+{
+    tcc_ir *ir = f->ir;
+    const char *index = index_of_parts(f, p);
     tcc_attr *own = TCC_NEW_ARRAY(ir->arena, tcc_attr, 3);
     own[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = index};
-    own[1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = TCC_ROWS_PARTS};
-    own[2] = (tcc_attr){.kind = TCC_ATTR_INT, .i = TCC_ROWS_SWEPT_COLUMNS};
-    tcc_attr_append(ir, &f->attrs, "extents", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {own, 2}});
-    const tcc_type *type = op->results[0].type;
-    type = tcc_type_get(ir, TCC_KIND_field, type->elem, 1, &(tcc_dim){.name = index});
+    own[1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = p->count};
+    own[2] = (tcc_attr){.kind = TCC_ATTR_INT, .i = p->depth};
+    const tcc_type *type = with_indices(ir, op->results[0].type, 1, &index, p->last);
     tcc_builder b = tcc_builder_before(op);
     b.loc = op->loc;
     tcc_op *inner = tcc_op_create(&b, TCC_OP_tensor_reduce, 1, op->operands, 1, &type);
@@ -385,17 +467,19 @@ static bool nest_reductions(tcc_pass_ctx *ctx, tcc_func *f)
     bool any = false;
     for (tcc_op *op = f->body->first, *next; op; op = next) {
         next = op->next;
-        if (is_long_sum(ctx, f, op)) {
-            part_sum(f, op);
+        parting p = find_parting(ctx, f, op);
+        if (p.count) {
+            part_reduction(f, op, &p);
             any = true;
             continue;
         }
         bool many = is_reduction(op) && tcc_attr_list(&op->attrs, "over").list.n > 1 && count_terms(f, op) > FEW_TERMS;
         if (!many || tcc_attr_find(&op->attrs, "parts") || tcc_reduction_is_place(tcc_reduction_of(op)))
             continue;
-        const char *row = find_row(ctx, f, op);
+        const tcc_op *covering = find_covering(ctx, f, op);
+        const char *row = find_row(op, covering);
         if (row)
-            nest(f, op, row);
+            nest(f, op, row, find_beside(op, covering));
         any |= row != NULL;
     }
     return any;
@@ -485,31 +569,65 @@ static const char *name_of(const tcc_value *v)
     return v->name ? v->name : otherwise ? otherwise : "value";
 }
 
-/* Lets a step compute a field, and f read it. */
+/* Whether one kernel can reduce the same parts as v is. */
+static bool is_parted_with(const tcc_func *f, const tcc_value *v, const tcc_op *op)
+{
+    if (!is_reduction(v->def) || !is_reduction(op) || !tcc_attr_find(&v->def->attrs, "parts") ||
+        !tcc_attr_find(&op->attrs, "parts"))
+        return false;
+    tcc_dim extent = tcc_index_extent(f, tcc_attr_list(&v->def->attrs, "over").list.items[0].s);
+    return tcc_fields_share_space(v->type, op->results[0].type) &&
+           tcc_dim_equal(extent, tcc_index_extent(f, tcc_attr_list(&op->attrs, "over").list.items[0].s));
+}
+
+/* A field that a step computes. */
+typedef struct stored {
+    tcc_value *v, *tensor, *same; /* same: in the step */
+    const tcc_type *order;        /* of indices in memory */
+} stored;
+
+static void write_stored(tcc_func *step, const stored *s)
+{
+    tcc_builder b = tcc_builder_before(step->body->last);
+    b.loc = s->v->def->loc;
+    tcc_access_set_field(TCC_EMIT_V(&b, tensor_write, s->same, step->body->args[s->tensor->index]), s->order);
+}
+
+static void read_stored(const stored *s)
+{
+    tcc_builder b = tcc_builder_after(s->v->def);
+    b.loc = s->v->def->loc;
+    tcc_value *read = TCC_EMIT(&b, tensor_read, s->v->type, s->tensor);
+    tcc_access_set_field(read->def, s->order);
+    tcc_replace_uses(s->v, read);
+}
+
+/* Lets a step compute a field, and those that go with it, and f read them. */
 static void cut_value(tcc_func *f, const part *p, tcc_arena *scratch)
 {
-    tcc_value *v = p->value;
-    const char *name = name_of(v);
-    if (v->def->code == TCC_OP_tensor_read)
-        join_reads(v->def);
-    const tcc_type *order = stored_order(f, v);
-    tcc_value *tensor = tcc_func_add_workspace(f, stored_type(f, order), name);
-    tcc_func *step = add_step(f, name, p->why);
-    tcc_op *same = op_in(step, f, v->def);
+    TCC_VEC(stored) all = {0};
+    if (p->value->def->code == TCC_OP_tensor_read)
+        join_reads(p->value->def);
+    for (tcc_op *op = f->body->first; op; op = op->next)
+        if (op == p->value->def || is_parted_with(f, p->value, op)) {
+            tcc_value *v = &op->results[0];
+            stored s = {.v = v, .order = stored_order(f, v)};
+            s.tensor = tcc_func_add_workspace(f, stored_type(f, s.order), name_of(v));
+            TCC_PUSH(scratch, &all, s);
+        }
+    tcc_func *step = add_step(f, name_of(p->value), p->why);
+    for (size_t i = 0; i < all.len; i++)
+        all.data[i].same = &op_in(step, f, all.data[i].v->def)->results[0];
     for (tcc_op *op = step->body->first, *next; op; op = next) {
         next = op->next;
         if (is_write(op))
             tcc_op_erase(op);
     }
-    tcc_builder b = tcc_builder_before(step->body->last);
-    b.loc = v->def->loc;
-    tcc_access_set_field(TCC_EMIT_V(&b, tensor_write, &same->results[0], step->body->args[tensor->index]), order);
+    for (size_t i = 0; i < all.len; i++) {
+        write_stored(step, &all.data[i]);
+        read_stored(&all.data[i]);
+    }
     tcc_erase_dead(step, scratch);
-    b = tcc_builder_after(v->def);
-    b.loc = v->def->loc;
-    tcc_value *read = TCC_EMIT(&b, tensor_read, v->type, tensor);
-    tcc_access_set_field(read->def, order);
-    tcc_replace_uses(v, read);
     tcc_erase_dead(f, scratch);
 }
 

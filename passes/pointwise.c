@@ -52,7 +52,8 @@ static bool is_computed_with(const tcc_func *f, const char *index)
     return is;
 }
 
-/* The indices of an output, and their extents; of a row kernel the row's comes last. */
+/* The indices of an output, and their extents; of a row kernel the one along which memory is contiguous comes last, and
+ * another row's is none of them. */
 typedef struct output {
     size_t n;
     const char **indices;
@@ -65,15 +66,16 @@ static void add_index(output *out, const char *index, tcc_dim extent)
     out->extents[out->n++] = extent;
 }
 
-static output indices_of(const tcc_func *f, const tcc_op *write, const char *row)
+static output indices_of(const tcc_func *f, const tcc_op *write, const char *row, const char *beside)
 {
     size_t rank = tcc_access_rank(write);
+    const char *last = beside ? beside : row;
     output out = {0, TCC_NEW_ARRAY(f->ir->arena, const char *, rank + 2), TCC_NEW_ARRAY(f->ir->arena, tcc_dim, rank + 2)};
     for (size_t d = 0; d < rank; d++)
-        if (!row || strcmp(tcc_access_index(write, d), row))
+        if (!row || (strcmp(tcc_access_index(write, d), row) && strcmp(tcc_access_index(write, d), last)))
             add_index(&out, tcc_access_index(write, d), tcc_accessed_tensor(write)->type->dims[d]);
     if (row)
-        add_index(&out, row, tcc_index_extent(f, row));
+        add_index(&out, last, tcc_index_extent(f, last));
     if (!out.n)
         add_index(&out, NO_INDEX, (tcc_dim){NULL, 1});
     return out;
@@ -128,18 +130,47 @@ bool tcc_pointwise_runs_along(const tcc_pointwise *p, const tcc_op *op)
            begins_at_vectors(p, tcc_access_expr(op, rank - 1));
 }
 
+/* Whether an access varies along rows that are not contiguous. */
+static bool has_row(const tcc_pointwise *p, const tcc_op *access)
+{
+    return access->n_results ? tcc_field_has_index(access->results[0].type, p->row)
+                             : tcc_map_position(access, p->row) >= 0;
+}
+
+/* The bits of the widest elements along n, of the largest tensors: those of parts of a row have fewer indices than its
+ * sums; of rows beside each other, those that have them. */
+static unsigned widest(const tcc_func *f, const tcc_pointwise *p, unsigned most)
+{
+    unsigned bits = 8, rank = 0;
+    for (const tcc_op *op = f->body->first; op; op = op->next)
+        if (tcc_accessed_tensor(op) && tcc_pointwise_runs_along(p, op) && tcc_accessed_tensor(op)->type->rank > rank)
+            rank = tcc_accessed_tensor(op)->type->rank;
+    rank = !p->row || rank > most ? most : rank;
+    for (const tcc_op *op = f->body->first; op; op = op->next) {
+        const tcc_value *tensor = tcc_accessed_tensor(op);
+        bool large = tensor && tcc_pointwise_runs_along(p, op) &&
+                     (p->row && !p->along ? has_row(p, op) : tensor->type->rank >= rank);
+        if (large && tcc_scalar_bits(tensor->type->elem) > bits)
+            bits = tcc_scalar_bits(tensor->type->elem);
+    }
+    return bits;
+}
+
 bool tcc_pointwise_find(const tcc_func *f, tcc_pointwise *out)
 {
     tcc_space c;
-    const char *row = tcc_attr_str(&f->attrs, "row", NULL);
+    const char *row = tcc_attr_str(&f->attrs, "row", NULL), *beside = tcc_attr_str(&f->attrs, "beside", NULL);
     const tcc_op *write = tcc_contraction_find(f, &c) ? NULL : find_output(f, row);
     if (!write || tcc_access_rank(write) + 2 > TCC_MAX_AXES)
         return false;
-    output of = indices_of(f, write, row);
-    size_t last = of.n - 1, m = innermost(f, &of);
+    output of = indices_of(f, write, row, beside);
+    size_t last = of.n - 1, m = beside ? of.n : innermost(f, &of);
     *out = (tcc_pointwise){
-        .n_axes = 2, .axes = {"", of.indices[last]}, .extents = {{NULL, 1}, of.extents[last]}, .row = row};
-    if (m < of.n) {
+        .n_axes = 2, .axes = {"", of.indices[last]}, .extents = {{NULL, 1}, of.extents[last]}, .row = row, .along = !beside};
+    if (beside) {
+        out->axes[0] = row;
+        out->extents[0] = tcc_index_extent(f, row);
+    } else if (m < of.n) {
         out->axes[0] = of.indices[m];
         out->extents[0] = of.extents[m];
     }
@@ -148,18 +179,8 @@ bool tcc_pointwise_find(const tcc_func *f, tcc_pointwise *out)
             out->axes[out->n_axes] = of.indices[i];
             out->extents[out->n_axes++] = of.extents[i];
         }
-    unsigned bits = 8, rank = 0; /* of the largest along n; those of parts of a row have fewer indices than its sums */
-    for (const tcc_op *op = f->body->first; op; op = op->next)
-        if (tcc_accessed_tensor(op) && tcc_pointwise_runs_along(out, op) && tcc_accessed_tensor(op)->type->rank > rank)
-            rank = tcc_accessed_tensor(op)->type->rank;
-    rank = !row || rank > of.n ? (unsigned)of.n : rank;
-    for (const tcc_op *op = f->body->first; op; op = op->next) {
-        const tcc_value *tensor = tcc_accessed_tensor(op);
-        bool large = tensor && tensor->type->rank >= rank && tcc_pointwise_runs_along(out, op);
-        if (large && tcc_scalar_bits(tensor->type->elem) > bits)
-            bits = tcc_scalar_bits(tensor->type->elem);
-    }
-    out->vector = tcc_contraction_is_naive(f) || of.indices[last] == NO_INDEX ? 1 : ACCESS_BITS / bits;
+    bool single = tcc_contraction_is_naive(f) || of.indices[last] == NO_INDEX;
+    out->vector = single ? 1 : ACCESS_BITS / widest(f, out, (unsigned)of.n);
     return true;
 }
 

@@ -10,14 +10,16 @@
 
 /* Y[axes] = what is computed elementwise of elements of tensors, and of sums of such values, which are taken
  * one term after the other. Index names are interned, extents are the dimensions of the outputs. Axis 1 is n, the
- * innermost index of the first output, or a row's, axis 0 is m, the one around it or another one that the schedule tiles.
+ * innermost index of the first output, or of a row kernel the one along which memory is contiguous; axis 0 is m, the one
+ * around it or another one that the schedule tiles.
  * Every further index is an axis of its own that takes one value in a CTA. With only one index, m has name ""
  * and extent 1; with none, n has a name that no index has. */
 typedef struct tcc_pointwise {
     size_t n_axes;
     const char *axes[TCC_MAX_AXES];
     tcc_dim extents[TCC_MAX_AXES];
-    const char *row; /* axis 1 of a row kernel, along which tiles hold whole rows (passes/rows.h); NULL: it is none */
+    const char *row; /* of a row kernel the axis along which it reduces (passes/rows.h); NULL: it is none */
+    int along;       /* which axis that is: 1, or 0 where rows are beside each other, and memory contiguous across them */
     int64_t vector; /* neighbours along n that are 16 bytes of the widest elements along it, of tensors with all
                        indices; 1 where a thread computes one element */
 } tcc_pointwise;

@@ -9,14 +9,13 @@
 
 /* ---- recognition --------------------------------------------------------------------------- */
 
-enum { FEWEST_TERMS = 16 }; /* a thread as well reduces fewer by itself */
-
 /* The indices of a row kernel: all but those of `others`, the indices of its reductions' results, are the row's. */
 typedef struct indices {
     const tcc_func *f;
     const tcc_type *others;
     const char *row; /* the first name of the row's index; NULL: none was seen */
     tcc_dim extent;
+    bool are_beside; /* rows: memory is contiguous along another index */
 } indices;
 
 static bool is_reduction(const tcc_op *op)
@@ -110,8 +109,8 @@ static bool is_op_of_rows(indices *in, const tcc_op *op)
         return false;
     switch (op->code) {
     case TCC_OP_tensor_reduce: return is_reduced_in_rows(in, op);
-    case TCC_OP_tensor_write: return is_written_in_rows(in, op) && is_contiguous(in, op);
-    case TCC_OP_tensor_read: return is_contiguous(in, op);
+    case TCC_OP_tensor_write: return is_written_in_rows(in, op) && (in->are_beside || is_contiguous(in, op));
+    case TCC_OP_tensor_read: return in->are_beside || is_contiguous(in, op);
     case TCC_OP_tensor_index:
     case TCC_OP_tensor_dim:
     case TCC_OP_func_return:
@@ -127,7 +126,7 @@ static bool is_safe_to_write(const indices *in, const tcc_op *access)
     for (const tcc_op *op = in->f->body->first; op && safe && access->code == TCC_OP_tensor_read; op = op->next)
         if (op->code == TCC_OP_tensor_write && tcc_accessed_tensor(op) == tcc_accessed_tensor(access))
             safe = row_of(in, op) && row_of(in, access) && !in->extent.name &&
-                   in->extent.size <= TCC_ROWS_MOST_COLUMNS &&
+                   in->extent.size <= (in->are_beside ? TCC_ROWS_BESIDE_HELD : TCC_ROWS_MOST_COLUMNS) &&
                    tcc_access_same(op, access, row_of(in, op), row_of(in, access));
     return safe;
 }
@@ -170,6 +169,65 @@ static void rename_op(const indices *in, tcc_op *op)
     op->results[0].type = tcc_type_get(in->f->ir, TCC_KIND_field, field->elem, field->rank, dims);
 }
 
+/* ---- rows beside each other ------------------------------------------------------------------ */
+
+/* The index, not the row's, along which memory is contiguous in the first read that has all indices. */
+static const char *find_beside(const indices *in)
+{
+    const char *found = NULL;
+    unsigned rank = in->others->rank + 1 - (tcc_rows_parts(in->f) != NULL); /* no tensor has the index of parts */
+    for (const tcc_op *op = in->f->body->first; op && !found; op = op->next) {
+        bool reads = op->code == TCC_OP_tensor_read && row_of(in, op) && tcc_access_is_plain(op) &&
+                     op->results[0].type->rank == rank;
+        const char *last = reads ? tcc_access_last(op) : NULL;
+        found = last && tcc_field_has_index(in->others, last) ? last : NULL;
+    }
+    return found;
+}
+
+/* Whether a field has the row's index. */
+static bool varies(const indices *in, const tcc_op *op)
+{
+    const tcc_type *field = op->n_results && op->results[0].type->kind == TCC_KIND_field ? op->results[0].type : NULL;
+    bool any = false;
+    for (unsigned d = 0; field && d < field->rank; d++)
+        any |= is_of_row(in, field->dims[d].name);
+    return any;
+}
+
+/* Whether one sweep does: rows are held, or nothing along them is computed of a reduction or stored. More sweeps are
+ * steps, for a CTA would read many rows from end to end. */
+static bool is_one_sweep(const indices *in)
+{
+    tcc_map later = TCC_MAP(in->f->ir->arena);
+    bool one = !in->extent.name && in->extent.size <= TCC_ROWS_BESIDE_HELD;
+    for (tcc_op *op = one ? NULL : in->f->body->first; op; op = op->next) {
+        bool is_later = is_reduction(op);
+        for (unsigned i = 0; i < op->n_operands; i++)
+            is_later |= tcc_map_get(&later, op->operands[i]) != NULL;
+        bool stores = op->code == TCC_OP_tensor_write && row_of(in, op);
+        if (stores || (is_later && !is_reduction(op) && varies(in, op)))
+            return false;
+        if (is_later && op->n_results)
+            *tcc_map_at(&later, &op->results[0]) = op;
+    }
+    return true;
+}
+
+/* Whether a function is a kernel of rows of one kind. */
+static bool is_of_rows(indices *in)
+{
+    for (const tcc_op *op = in->f->body->first; op; op = op->next)
+        if (!is_op_of_rows(in, op))
+            return false;
+    if (!in->row || (!in->extent.name && in->extent.size < TCC_ROWS_FEWEST))
+        return false;
+    bool all = true;
+    for (const tcc_op *op = in->f->body->first; op && all; op = op->next)
+        all = can_rename(in, op) && is_safe_to_write(in, op);
+    return all;
+}
+
 bool tcc_rows_recognize(tcc_func *f)
 {
     const tcc_op *first = f->body->first;
@@ -178,19 +236,18 @@ bool tcc_rows_recognize(tcc_func *f)
     if (!first || tcc_contraction_is_naive(f))
         return false;
     indices in = {.f = f, .others = first->results[0].type};
-    for (const tcc_op *op = f->body->first; op; op = op->next)
-        if (!is_op_of_rows(&in, op))
+    const char *beside = NULL;
+    if (!is_of_rows(&in)) {
+        in = (indices){.f = f, .others = first->results[0].type, .are_beside = true};
+        beside = is_of_rows(&in) && is_one_sweep(&in) ? find_beside(&in) : NULL;
+        if (!beside)
             return false;
-    if (!in.extent.name && in.extent.size < FEWEST_TERMS)
-        return false;
-    bool all = true;
-    for (const tcc_op *op = f->body->first; op && all; op = op->next)
-        all = can_rename(&in, op) && is_safe_to_write(&in, op);
-    if (!all)
-        return false;
+    }
     for (tcc_op *op = f->body->first; op; op = op->next)
         rename_op(&in, op);
     tcc_attr_set_str(f->ir, &f->attrs, "row", in.row);
+    if (beside)
+        tcc_attr_set_str(f->ir, &f->attrs, "beside", beside);
     return true;
 }
 
@@ -204,9 +261,18 @@ const tcc_op *tcc_rows_parts(const tcc_func *f)
     return op;
 }
 
-bool tcc_rows_arrange(tcc_pointwise_tile *t, int64_t rows, int64_t columns, int64_t vector)
+bool tcc_rows_can_part(const tcc_func *f, const tcc_pointwise *p, int64_t rows, int64_t columns)
+{
+    const tcc_op *parted = tcc_rows_parts(f);
+    int64_t depth = parted ? tcc_attr_list(&parted->attrs, "parts").list.items[2].i : 0;
+    return depth % (p->along ? columns : rows) == 0;
+}
+
+bool tcc_rows_arrange(tcc_pointwise_tile *t, const tcc_pointwise *p, int64_t rows, int64_t columns, int64_t vector)
 {
     enum { MOST_WARPS = 16 };
+    if (!p->along)
+        return tcc_pointwise_arrange(t, rows, columns, vector);
     *t = (tcc_pointwise_tile){rows, columns, vector, {1, 1}};
     while (t->vector > 1 && columns % (TCC_WARP_LANES * t->vector))
         t->vector /= 2;
@@ -222,8 +288,29 @@ bool tcc_rows_arrange(tcc_pointwise_tile *t, int64_t rows, int64_t columns, int6
 bool tcc_rows_tile_of(const tcc_func *f, const tcc_pointwise *p, tcc_rows_tile *t)
 {
     int64_t rows = tcc_tile_size_of(f, p->axes[0], 1), columns = tcc_tile_size_of(f, p->axes[1], 1);
-    t->one_sweep = tcc_assumes_max(f, p->extents[1], columns) && !tcc_rows_parts(f);
-    return tcc_rows_arrange(&t->of, rows, columns, tcc_pointwise_vector(f, p));
+    t->one_sweep = tcc_assumes_max(f, p->extents[p->along], p->along ? columns : rows) && !tcc_rows_parts(f);
+    return tcc_rows_can_part(f, p, rows, columns) &&
+           tcc_rows_arrange(&t->of, p, rows, columns, tcc_pointwise_vector(f, p));
+}
+
+/* A lane has a vector of each of several terms of a few rows beside each other, and warps further terms. */
+static void choose_beside(const tcc_func *f, const tcc_pointwise *p, int64_t *terms, int64_t *rows)
+{
+    enum { VECTORS = 4, MOST = 32 }; /* that are loaded before the first is used; elements of a lane */
+    int64_t vector = tcc_pointwise_vector(f, p), each = VECTORS;
+    tcc_dim extent = p->extents[1];
+    while (vector > 1 && !extent.name && TCC_WARP_LANES * vector / 2 >= extent.size)
+        vector /= 2;
+    while (each * vector > MOST)
+        each /= 2;
+    *rows = *rows ? *rows : TCC_WARP_LANES * vector;
+    if (*terms)
+        return;
+    int64_t most = TCC_POINTWISE_WARPS * each;
+    for (*terms = 1; *terms < most && !tcc_assumes_max(f, p->extents[0], *terms);)
+        *terms *= 2;
+    if (*terms < TCC_ROWS_BESIDE_HELD && tcc_assumes_max(f, p->extents[0], TCC_ROWS_BESIDE_HELD))
+        *terms = TCC_ROWS_BESIDE_HELD;
 }
 
 /* The fewest columns that hold every row, a power of two or three times one of which all lanes have vectors; those that
@@ -242,6 +329,10 @@ static int64_t columns_of(const tcc_func *f, const tcc_pointwise *p)
 /* A warp has several short rows; a long one has several warps. */
 void tcc_rows_choose(const tcc_func *f, const tcc_pointwise *p, int64_t *rows, int64_t *columns)
 {
+    if (!p->along) {
+        choose_beside(f, p, rows, columns);
+        return;
+    }
     *columns = *columns ? *columns : columns_of(f, p);
     int64_t of_warp = TCC_WARP_LANES * TCC_ROWS_ELEMENTS;
     if (*rows)

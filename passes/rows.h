@@ -1,4 +1,5 @@
-/* rows: kernels that reduce over one index, along which memory is contiguous: a warp or a CTA holds whole rows.
+/* rows: kernels that reduce over one index. Where memory is contiguous along it, a warp or a CTA holds whole rows; where it
+ * is along another one, rows are beside each other, and lanes have some each.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_PASSES_ROWS_H
@@ -7,8 +8,8 @@
 #include "passes/pointwise.h"
 
 /* partition: whether all that a function computes are maps and reductions over one index, the row's, with no sum of
- * products that matrix instructions multiply, and reads along the row are contiguous. Then every index of a row gets
- * one name, and the function's attribute `row` says it. */
+ * products that matrix instructions multiply, and reads along the row are contiguous, or some run along another index.
+ * Then every index of a row gets one name, and the function's attribute `row` says it, `beside` that other index. */
 bool tcc_rows_recognize(tcc_func *f);
 
 /* How warps hold a tile of a row kernel. Where a row fits, one sweep reads it; else loops sweep over it. */
@@ -18,18 +19,24 @@ typedef struct tcc_rows_tile {
 } tcc_rows_tile;
 
 enum {
+    TCC_ROWS_FEWEST = 16,         /* terms: a thread as well reduces fewer by itself */
     TCC_ROWS_ELEMENTS = 32,       /* of a row that a lane has, at most */
     TCC_ROWS_MOST_COLUMNS = 16384, /* in one sweep */
     TCC_ROWS_SWEPT_COLUMNS = 4096, /* at a time in several */
-    TCC_ROWS_PARTS = 1024          /* of the only row, each of which has CTAs of its own */
+    TCC_ROWS_PARTS = 1024,         /* of the only row, each of which has CTAs of its own */
+    TCC_ROWS_BESIDE_PARTS = 64,    /* of rows beside each other */
+    TCC_ROWS_BESIDE_DEPTH = 128,   /* terms of such a part that follow each other */
+    TCC_ROWS_BESIDE_HELD = 64      /* terms of such rows that are held in one sweep, at most */
 };
 
 /* The sum in parts that a function computes; NULL: none is in parts. */
 const tcc_op *tcc_rows_parts(const tcc_func *f);
 /* Warps for rows of this many columns; false if they do not hold so many. */
-bool tcc_rows_arrange(tcc_pointwise_tile *t, int64_t rows, int64_t columns, int64_t vector);
+bool tcc_rows_arrange(tcc_pointwise_tile *t, const tcc_pointwise *p, int64_t rows, int64_t columns, int64_t vector);
 /* For the tile in the function's schedule. */
 bool tcc_rows_tile_of(const tcc_func *f, const tcc_pointwise *p, tcc_rows_tile *t);
+/* Whether parts consist of whole tiles. */
+bool tcc_rows_can_part(const tcc_func *f, const tcc_pointwise *p, int64_t rows, int64_t columns);
 /* choose-schedule: completes what the user gave. */
 void tcc_rows_choose(const tcc_func *f, const tcc_pointwise *p, int64_t *rows, int64_t *columns);
 

@@ -15,7 +15,7 @@
  *          }
  *
  * A tile whose columns hold every row that the variant is for is read once. Otherwise a loop over tiles of columns
- * combines terms, so that each lane has a partial result, before these are reduced. Reductions that need others' results
+ * combines terms, so that each lane has partial results, before these are reduced. Reductions that need others' results
  * have a loop after theirs, and so has what is stored along the row.
  *
  * Terms beyond the end of a row become what changes no result. Where its length is a multiple of a vector, one condition
@@ -42,6 +42,8 @@ typedef struct rows {
     tcc_value *column; /* the first of the tile */
     tcc_value *inside; /* which elements of the tile are in the row; NULL: it was not asked yet */
     bool whole;        /* all are */
+    int along;         /* of the tile's dimensions the one that rows run along */
+    int64_t kept;      /* partial results of a row from tile to tile */
     int64_t unit;      /* of so many neighbours that a lane has all or none are */
     tcc_map sweeps;    /* fields: in which sweep they are known, from 1 on */
 } rows;
@@ -76,15 +78,17 @@ static bool is_along_row(const rows *r, const tcc_op *op)
 
 /* ---- reductions --------------------------------------------------------------------------- */
 
-static const tcc_type *tile_type(const rows *r, const tcc_op *reduce, int64_t columns)
+/* A tile of what is reduced, with this many elements of a row. */
+static const tcc_type *tile_type(const rows *r, const tcc_op *reduce, int64_t n)
 {
-    const int64_t sizes[] = {r->t.sizes[0], columns};
+    int64_t sizes[] = {r->t.sizes[0], r->t.sizes[1]};
+    sizes[r->along] = n;
     return tcc_type_sized(r->f->ir, TCC_KIND_tile, reduce->results[0].type->elem, 2, sizes);
 }
 
-static tcc_value *build_start(rows *r, const tcc_op *reduce)
+static tcc_value *build_start(rows *r, const tcc_op *reduce, int64_t n)
 {
-    return tcc_tiling_start(&r->t, tile_type(r, reduce, r->t.sizes[1]), tcc_reduction_of(reduce));
+    return tcc_tiling_start(&r->t, tile_type(r, reduce, n), tcc_reduction_of(reduce));
 }
 
 static tcc_value *build_inside(rows *r)
@@ -95,10 +99,10 @@ static tcc_value *build_inside(rows *r)
         return r->inside;
     const tcc_type *i32 = tcc_type_sized(ir, TCC_KIND_tile, TCC_i32, 2, r->t.sizes);
     tcc_value *number = TCC_EMIT(b, tile_index, i32, NULL);
-    tcc_attr_set_int(ir, &number->def->attrs, "dim", 1);
+    tcc_attr_set_int(ir, &number->def->attrs, "dim", r->along);
     if (r->unit > 1)
         tcc_attr_set_int(ir, &number->def->attrs, "unit", r->unit);
-    tcc_value *left = tcc_build_extent(b, r->p->extents[1]);
+    tcc_value *left = tcc_build_extent(b, r->p->extents[r->along]);
     int64_t column;
     if (!tcc_value_is_int(r->column, &column) || column)
         left = tcc_arith_bin(b, TCC_OP_arith_sub, left, r->column);
@@ -108,14 +112,14 @@ static tcc_value *build_inside(rows *r)
 
 static tcc_value *build_where(rows *r, const tcc_op *reduce, tcc_value *cond, tcc_value *v)
 {
-    return TCC_EMIT(&r->t.b, arith_select, v->type, cond, v, build_start(r, reduce));
+    return TCC_EMIT(&r->t.b, arith_select, v->type, cond, v, build_start(r, reduce, r->t.sizes[r->along]));
 }
 
 /* The terms of a reduction in the tile. Nobody asks what a field is beyond the end of a row, so what is put there for
  * a reduction stays: another copy of the row would take registers. */
 static tcc_value *build_terms(rows *r, const tcc_op *reduce)
 {
-    const tcc_type *type = tile_type(r, reduce, r->t.sizes[1]);
+    const tcc_type *type = tile_type(r, reduce, r->t.sizes[r->along]);
     tcc_value *term = TCC_VIEW(tensor_reduce, reduce)->a;
     r->t.b.loc = reduce->loc;
     tcc_value *v = tcc_value_map_get(r->t.map, term);
@@ -135,7 +139,7 @@ static tcc_value *build_terms(rows *r, const tcc_op *reduce)
 static void finish(rows *r, const tcc_op *reduce, tcc_value *terms)
 {
     tcc_value *v = TCC_EMIT(&r->t.b, tile_reduce, tile_type(r, reduce, 1), terms);
-    tcc_attr_set_int(r->f->ir, &v->def->attrs, "dim", 1);
+    tcc_attr_set_int(r->f->ir, &v->def->attrs, "dim", r->along);
     tcc_attr_set_str(r->f->ir, &v->def->attrs, "kind", tcc_reduction_words[tcc_reduction_of(reduce)]);
     v->name = reduce->results[0].name;
     tcc_value_map_set(r->t.map, &reduce->results[0], v);
@@ -145,7 +149,8 @@ static void build_write(rows *r, const tcc_op *op)
 {
     tcc_value *tensor = TCC_VIEW(tensor_write, op)->tensor;
     tcc_value *v = tcc_value_map_get(r->t.map, TCC_VIEW(tensor_write, op)->a);
-    const int64_t sizes[] = {r->t.sizes[0], is_along_row(r, op) ? r->t.sizes[1] : 1};
+    int64_t sizes[] = {r->t.sizes[0], r->t.sizes[1]};
+    sizes[r->along] = is_along_row(r, op) ? sizes[r->along] : 1;
     r->t.b.loc = op->loc;
     v = tcc_tiling_broadcast(&r->t, v, tcc_type_sized(r->f->ir, TCC_KIND_tile, v->type->elem, 2, sizes));
     tcc_tiling_access(&r->t, op, TCC_OP_tile_store, (tcc_value *[]){v, tensor}, 2, 0, NULL);
@@ -221,19 +226,38 @@ static void build_around(rows *r, uintptr_t sweep)
 typedef TCC_VEC(tcc_op *) ops;
 typedef TCC_VEC(tcc_value *) values;
 
-/* Of a row's tiles, or of those of a part of it: their number is counted, since a column beyond the end of the row by
- * all parts may be too large for an i32. Returns the first column, and *by, from one to the next. */
-static tcc_value *count_tiles(rows *r, const tcc_op *in_parts, tcc_value **n, int64_t *by)
+/* The tiles of a part of a row. */
+typedef struct part_tiles {
+    tcc_value *first, *n; /* its first element; how many there are */
+    int64_t together, by; /* that follow each other; elements from the first of these to that of the next ones */
+} part_tiles;
+
+/* Their number is counted, since an element beyond the end of the row by all parts may be too large for an i32. */
+static part_tiles count_tiles(rows *r, const tcc_op *in_parts)
 {
     tcc_builder *b = &r->t.b;
     const tcc_attr *parts = tcc_attr_list(&in_parts->attrs, "parts").list.items;
-    tcc_value *first = tcc_arith_mul(b, origin_of(r, parts[0].s), r->t.sizes[1]);
-    tcc_value *left = tcc_arith_bin(b, TCC_OP_arith_sub, tcc_build_extent(b, r->p->extents[1]), first);
+    int64_t depth = parts[2].i;
+    part_tiles t = {.together = depth / r->t.sizes[r->along], .by = depth * parts[1].i};
+    t.first = tcc_arith_mul(b, origin_of(r, parts[0].s), depth);
+    tcc_value *left = tcc_arith_bin(b, TCC_OP_arith_sub, tcc_build_extent(b, r->p->extents[r->along]), t.first);
     tcc_value *last = tcc_arith_add(b, left, -1);
     left = tcc_arith_bin(b, TCC_OP_arith_max, last, tcc_build_i32(b, 0));
-    *by = r->t.sizes[1] * parts[1].i;
-    *n = tcc_arith_add(b, tcc_arith_div(b, left, *by), 1);
-    return first;
+    t.n = tcc_arith_add(b, tcc_arith_div(b, left, t.by), 1);
+    t.n = tcc_arith_mul(b, t.n, t.together);
+    return t;
+}
+
+/* The first element of one of them. */
+static tcc_value *begin_tile(rows *r, const part_tiles *t, tcc_value *number)
+{
+    tcc_builder *b = &r->t.b;
+    tcc_value *next = tcc_arith_mul(b, tcc_arith_div(b, number, t->together), t->by);
+    tcc_value *column = tcc_arith_bin(b, TCC_OP_arith_add, t->first, next);
+    if (t->together == 1)
+        return column;
+    tcc_value *in = tcc_arith_mul(b, tcc_arith_rem(b, number, t->together), r->t.sizes[r->along]);
+    return tcc_arith_bin(b, TCC_OP_arith_add, column, in);
 }
 
 static tcc_op *begin_loop(rows *r, const ops *reductions)
@@ -241,32 +265,49 @@ static tcc_op *begin_loop(rows *r, const ops *reductions)
     values operands = {0};
     const tcc_type **types = TCC_NEW_ARRAY(r->scratch, const tcc_type *, reductions->len);
     const tcc_op *in_parts = tcc_rows_parts(r->f);
-    int64_t by = 1;
-    tcc_value *n = NULL, *first = in_parts ? count_tiles(r, in_parts, &n, &by) : NULL;
+    part_tiles tiles = {0};
+    if (in_parts)
+        tiles = count_tiles(r, in_parts);
     TCC_PUSH(r->scratch, &operands, tcc_build_i32(&r->t.b, 0));
-    TCC_PUSH(r->scratch, &operands, n ? n : tcc_build_extent(&r->t.b, r->p->extents[1]));
-    TCC_PUSH(r->scratch, &operands, tcc_build_i32(&r->t.b, n ? 1 : r->t.sizes[1]));
+    TCC_PUSH(r->scratch, &operands, in_parts ? tiles.n : tcc_build_extent(&r->t.b, r->p->extents[r->along]));
+    TCC_PUSH(r->scratch, &operands, tcc_build_i32(&r->t.b, in_parts ? 1 : r->t.sizes[r->along]));
     for (size_t i = 0; i < reductions->len; i++) {
-        TCC_PUSH(r->scratch, &operands, build_start(r, reductions->data[i]));
+        TCC_PUSH(r->scratch, &operands, build_start(r, reductions->data[i], r->kept));
         types[i] = operands.data[operands.len - 1]->type;
     }
     tcc_op *loop = tcc_op_create(&r->t.b, TCC_OP_scf_for, operands.len, operands.data, reductions->len, types);
     r->t.b = tcc_builder_at_end(loop->regions[0]);
     r->t.b.loc = loop->loc;
     r->column = tcc_block_add_arg(loop->regions[0], operands.data[0]->type, r->p->row);
-    if (n)
-        r->column = tcc_arith_bin(&r->t.b, TCC_OP_arith_add, first, tcc_arith_mul(&r->t.b, r->column, by));
+    if (in_parts)
+        r->column = begin_tile(r, &tiles, r->column);
     r->inside = NULL;
     return loop;
+}
+
+/* Terms `at` of each row of the tile and those after it, as many as a partial result has. */
+static tcc_value *slice_terms(rows *r, tcc_value *terms, const tcc_type *type, int64_t at)
+{
+    int64_t from[] = {0, 0};
+    from[r->along] = at;
+    if (terms->type == type)
+        return terms;
+    tcc_value *v = TCC_EMIT(&r->t.b, tile_slice, type, terms);
+    tcc_attr_set_ints(r->f->ir, &v->def->attrs, "at", 2, from);
+    return v;
 }
 
 /* Combines a tile's terms with those before. */
 static tcc_value *accumulate(rows *r, tcc_op *loop, const tcc_op *reduce)
 {
-    const tcc_type *type = tile_type(r, reduce, r->t.sizes[1]);
-    tcc_value *before = tcc_block_add_arg(loop->regions[0], type, "acc"), *terms = build_terms(r, reduce);
+    const tcc_type *type = tile_type(r, reduce, r->kept);
+    tcc_value *acc = tcc_block_add_arg(loop->regions[0], type, "acc"), *terms = build_terms(r, reduce);
     tcc_opcode code = tcc_reduction_op(tcc_reduction_of(reduce));
-    return &tcc_op_create(&r->t.b, code, 2, (tcc_value *[]){before, terms}, 1, &type)->results[0];
+    for (int64_t i = 0; i < r->t.sizes[r->along]; i += r->kept) {
+        tcc_value *with[] = {acc, slice_terms(r, terms, type, i)};
+        acc = &tcc_op_create(&r->t.b, code, 2, with, 1, &type)->results[0];
+    }
+    return acc;
 }
 
 static void build_sweep(rows *r, uintptr_t sweep, bool last)
@@ -321,10 +362,11 @@ static tcc_op *build_grid(rows *r, const tcc_rows_tile *tile)
     const tcc_pointwise *p = r->p;
     const char *axes[TCC_MAX_AXES];
     tcc_dim extents[TCC_MAX_AXES];
-    const int64_t sizes[] = {tile->of.m, 1};
+    const int64_t sizes[] = {p->along == 0 ? 1 : tile->of.m, p->along == 1 ? 1 : tile->of.n};
     for (size_t i = 0; i < p->n_axes; i++) {
-        axes[i] = i == 1 ? "" : p->axes[i];
-        extents[i] = i == 1 ? (tcc_dim){NULL, 1} : p->extents[i];
+        bool is_row = i == (size_t)p->along;
+        axes[i] = is_row ? "" : p->axes[i];
+        extents[i] = is_row ? (tcc_dim){NULL, 1} : p->extents[i];
     }
     tcc_builder b = tcc_builder_before(r->f->body->last);
     b.loc = r->f->body->first->loc;
@@ -337,7 +379,7 @@ static tcc_op *build_grid(rows *r, const tcc_rows_tile *tile)
 /* Whether the rows' length is known or assumed to be a multiple of n elements. */
 static bool is_multiple(const rows *r, int64_t n)
 {
-    tcc_dim length = r->p->extents[1];
+    tcc_dim length = r->p->extents[r->along];
     return length.name ? tcc_assumes_multiple(r->f, length, n) != NULL : length.size % n == 0;
 }
 
@@ -350,18 +392,19 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return TCC_OK;
     if (!tcc_tiling_check_function(ctx, f))
         return TCC_ERR_UNSUPPORTED;
-    rows r = {.f = f, .scratch = ctx->scratch, .p = &p, .sweeps = TCC_MAP(ctx->scratch)};
+    rows r = {.f = f, .scratch = ctx->scratch, .p = &p, .along = p.along, .sweeps = TCC_MAP(ctx->scratch)};
     r.grid = build_grid(&r, &tile);
     r.t = (tcc_tiling){.b = tcc_builder_at_end(r.grid->regions[0]),
-                       .axes = {p.axes[0], p.row},
+                       .axes = {p.axes[0], p.axes[1]},
                        .sizes = {tile.of.m, tile.of.n},
                        .at = origin_of,
                        .user = &r,
                        .map = tcc_value_map_create(ctx->scratch)};
     r.t.b.loc = r.grid->loc;
-    for (r.unit = tile.of.vector; r.unit > 1 && !is_multiple(&r, r.unit);)
+    r.kept = p.along ? tile.of.n : tile.of.warps[0]; /* a warp's lanes have all of a row's elements, or one */
+    for (r.unit = p.along ? tile.of.vector : 1; r.unit > 1 && !is_multiple(&r, r.unit);)
         r.unit /= 2;
-    r.whole = !p.extents[1].name && p.extents[1].size % tile.of.n == 0;
+    r.whole = !p.extents[r.along].name && p.extents[r.along].size % r.t.sizes[r.along] == 0;
     if (tile.one_sweep)
         build_whole_rows(&r);
     else

@@ -406,7 +406,8 @@ tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     } else if (generic) {
         ch.s.group = GROUP;
         passes->choose_generic(&ch);
-    } else if (!aligned && first && f != first && !is_another_tile(f)) { /* as the first one, if that fits */
+    } else if (!aligned && first && f != first && tcc_func_target(first) == ch.target && !is_another_tile(f)) {
+        /* as the first one, if that fits */
         if (ctx->diag->n_errors)
             return TCC_OK;
         ch.s = tcc_schedule_of(first);

@@ -81,22 +81,43 @@ static bool multiplies_all(const tcc_target *target, const tcc_func *f, const tc
     return all;
 }
 
-/* Where the target's instruction does not take the operands of a sum: one of a warpgroup may need both along the summed
- * index, and unconverted. NULL: it does. */
-static const char *where_not_taken(const tcc_target *target, const tcc_sum *sum)
+/* Why the target's instruction does not take the operands of a sum: one of a warpgroup may need both along the summed
+ * index, and unconverted. */
+typedef enum not_taken { TAKEN, NOT_COMPUTED, NOT_ACROSS } not_taken;
+static const char *const where_not_taken[] = {
+    [NOT_COMPUTED] = "an operand is computed",
+    [NOT_ACROSS] = "rows of an operand do not run along the summed index",
+};
+
+static not_taken why_not_taken(const tcc_target *target, const tcc_sum *sum)
 {
     const tcc_mma *mma = tcc_mma_find(target, tcc_sum_operand_elem(sum->a), tcc_sum_operand_elem(sum->b),
                                       sum->op->results[0].type->elem);
     const tcc_sum_operand *const operands[] = {sum->a, sum->b};
-    const char *where = NULL;
-    for (int i = 0; i < 2 && mma; i++) {
-        bool computed = tcc_sum_operand_is_computed(operands[i]);
-        if (computed && !mma->across)
-            where = "an operand is computed";
-        else if (!mma->across && !tcc_read_is_contiguous_in(operands[i]->read, operands[i]->k, operands[i]->k))
-            where = "rows of an operand do not run along the summed index";
+    not_taken why = TAKEN;
+    for (int i = 0; i < 2 && mma && !mma->across; i++)
+        if (tcc_sum_operand_is_computed(operands[i]))
+            return NOT_COMPUTED;
+        else if (!tcc_read_is_contiguous_in(operands[i]->read, operands[i]->k, operands[i]->k))
+            why = NOT_ACROSS;
+    return why;
+}
+
+static not_taken why_not_all_taken(const tcc_target *target, const tcc_space *c)
+{
+    not_taken why = TAKEN;
+    for (size_t i = 0; i < c->n_sums && why != NOT_COMPUTED; i++) {
+        not_taken of = why_not_taken(target, &c->sums[i]);
+        why = of ? of : why;
     }
-    return where;
+    return why;
+}
+
+bool tcc_wants_transposed(const tcc_func *f, const tcc_space *c)
+{
+    const tcc_target *target = tcc_target_of(f->ir);
+    return !tcc_find_element(f, TCC_CAN_f64) && !tcc_find_element(f, TCC_CAN_half_bytes) &&
+           multiplies_all(target, f, c) && why_not_all_taken(target, c) == NOT_ACROSS;
 }
 
 tcc_status tcc_choose_target(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *c)
@@ -105,9 +126,7 @@ tcc_status tcc_choose_target(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *c)
     const tcc_instr wanted = product_of(f, &c->sums[0]).instr;
     bool by_warps = plain && (tcc_find_element(f, TCC_CAN_f64) || tcc_find_element(f, TCC_CAN_half_bytes));
     bool given = wanted != TCC_INSTR_COUNT;
-    const char *where = NULL;
-    for (size_t i = 0; i < c->n_sums && !where; i++)
-        where = where_not_taken(target, &c->sums[i]);
+    const char *where = where_not_taken[why_not_all_taken(target, c)];
     const tcc_target *const as[2] = {by_warps || where ? NULL : target, plain};
     bool by_own = multiplies_all(as[0], f, c), by_plain = multiplies_all(as[1], f, c);
     for (size_t i = 0; i < c->n_sums && given && !by_own && !by_plain; i++) {

@@ -15,5 +15,8 @@ tcc_status tcc_check_f64(tcc_pass_ctx *ctx, const tcc_func *f);
 /* As which target the kernel is made: its plain one where that has the instruction that is asked for or, where none is,
  * one for operands that the target does not multiply; and for f64 and halves of bytes, which are for its warps. */
 tcc_status tcc_choose_target(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *c);
+/* Whether the module's target would multiply the operands of all sums by an instruction of its own if their rows ran along
+ * the summed index, which those of at least one do not. */
+bool tcc_wants_transposed(const tcc_func *f, const tcc_space *c);
 
 #endif

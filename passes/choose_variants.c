@@ -312,23 +312,38 @@ static void assume_others(tcc_func *f, const tcc_space *c)
     }
 }
 
-/* Names the operands that a step before is to copy to aligned rows. */
-static void pad_operands(tcc_func *f, const tcc_space *c)
+/* Names the tensors that a step before is to copy: those of operands whose rows do not run along k where `transposes`
+ * says, to rows that do; with `pads` others to aligned rows, unless these are. */
+static void copy_operands(tcc_func *f, const tcc_space *c, bool pads, bool transposes)
 {
-    const char **names = TCC_NEW_ARRAY(f->ir->arena, const char *, c->n_operands);
-    size_t n = 0;
+    tcc_ir *ir = f->ir;
+    tcc_attr padded = {.kind = TCC_ATTR_LIST}, transposed = {.kind = TCC_ATTR_LIST};
+    tcc_attr *items = TCC_NEW_ARRAY(ir->arena, tcc_attr, 3 * c->n_operands), *pairs = items + c->n_operands;
     for (size_t i = 0; i < c->n_operands; i++) {
-        const char *name = tensor_of(c->operands[i].read)->name;
-        bool is_new = true;
-        for (size_t j = 0; j < n; j++)
-            is_new &= names[j] != name;
-        if (is_new)
-            names[n++] = name;
+        const tcc_sum_operand *o = &c->operands[i];
+        const tcc_value *tensor = tensor_of(o->read);
+        const tcc_attr name = {.kind = TCC_ATTR_STR, .s = tensor->name};
+        bool across = transposes && !tcc_read_is_contiguous_in(o->read, o->k, o->k);
+        tcc_attr *list = across ? &transposed : &padded;
+        const tcc_attr last = {.kind = TCC_ATTR_INT, .i = tcc_map_position(o->read, o->k)};
+        bool is_new = across || (pads && !tensor->type->row_bytes);
+        for (size_t j = 0; j < list->list.n; j += 1 + across)
+            is_new &= (across ? pairs : items)[j].s != name.s || (across && pairs[j + 1].i != last.i);
+        if (!is_new)
+            continue;
+        (across ? pairs : items)[list->list.n++] = name;
+        if (across)
+            pairs[list->list.n++] = last;
     }
+    padded.list.items = items;
+    transposed.list.items = pairs;
     tcc_assume(f, NULL, NULL, 0);
     if (c->k_extent.name)
         tcc_assume(f, "min", c->k_extent.name, 1);
-    tcc_attr_set_strs(f->ir, &f->attrs, "padded", n, names);
+    if (padded.list.n)
+        tcc_attr_set(ir, &f->attrs, "padded", padded, (tcc_loc){0, 0});
+    if (transposed.list.n)
+        tcc_attr_set(ir, &f->attrs, "transposed", transposed, (tcc_loc){0, 0});
 }
 
 /* suffix: of its name, for people */
@@ -369,9 +384,34 @@ static bool wants_padding(const tcc_func *f, const tcc_space *c, const tcc_copyi
         if (why_not_contiguous(&c->operands[i], x) || has_too_many_dimensions(read, x) ||
             tcc_scalar_bits(t->elem) < 8 || !tcc_target_converts(tcc_func_target(f), t->elem))
             return false;
-        any |= t->rank > 1 && (pitch_of(tensor_of(read)) || row_bits(t) % ACCESS_BITS);
+        any |= t->rank > 1 && !t->row_bytes && (pitch_of(tensor_of(read)) || row_bits(t) % ACCESS_BITS);
     }
     return how->first->pads && !pipelines && any && (c->k_extent.name || c->k_extent.size);
+}
+
+/* Lets a variant, whose target is the plain one, multiply by the module's own instructions. */
+static tcc_func *by_own_target(tcc_func *f)
+{
+    tcc_attr_remove(&f->attrs, "target");
+    return f;
+}
+
+/* A variant that copies the operands whose rows do not run along k, if the others can be copied as they are. */
+static void add_transposed(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *c)
+{
+    for (size_t i = 0; i < c->n_operands; i++) {
+        const tcc_sum_operand *o = &c->operands[i];
+        if (tcc_read_is_contiguous_in(o->read, o->k, o->k) && by_tma.why_not(o, c->axes[o->axis]))
+            return;
+    }
+    tcc_func *variant = by_own_target(add_variant(ctx, f, "transposed"));
+    copy_operands(variant, c, false, true);
+    for (size_t i = 0; i < c->n_operands; i++) {
+        const tcc_sum_operand *o = &c->operands[i];
+        if (tcc_read_is_contiguous_in(o->read, o->k, o->k) && !is_aligned(variant, tensor_of(o->read)))
+            assume_aligned(variant, tensor_of(o->read));
+    }
+    assume_others(variant, c);
 }
 
 /* Which indices are merged, in all variants except the generic one, which is for all extents. */
@@ -386,6 +426,15 @@ static void make_generic(tcc_func *f)
 {
     tcc_assume(f, NULL, NULL, 0);
     tcc_attr_remove(&f->attrs, "merged");
+}
+
+/* Whether nothing is said of how to compute a product. */
+static bool is_open(const tcc_func *f)
+{
+    bool open = true;
+    for (int i = 0; i < TCC_KEY_COUNT; i++)
+        open &= tcc_schedule_key_is_of_steps(&tcc_schedule_keys[i]) || !tcc_attr_find(&f->attrs, tcc_schedule_keys[i].name);
+    return open;
 }
 
 /* ---- kernels without a product ------------------------------------------------------------- */
@@ -551,11 +600,15 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     const char *why_not_first = why_not_all(&c, how->first, &culprit);
     const char *why = same ? why_not_first : why_not_all(&c, how->direct, &culprit);
     tcc_func *first = why_not_first ? NULL : f, *direct = NULL, *generic = f;
-    bool pads = wants_padding(f, &c, how);
+    bool pads = wants_padding(f, &c, how), transposes = is_open(f) && tcc_wants_transposed(f, &c);
     if (!why || first || pads)
         generic = add_variant(ctx, f, "generic");
-    if (pads)
-        pad_operands(first || !why ? add_variant(ctx, f, "padded") : f, &c);
+    if (pads) {
+        tcc_func *padded = first || !why ? add_variant(ctx, f, "padded") : f;
+        copy_operands(transposes ? by_own_target(padded) : padded, &c, true, transposes);
+    }
+    if (transposes)
+        add_transposed(ctx, f, &c);
     if (!why && (!first || may_be_unaligned(f, &c, same)))
         direct = first ? add_variant(ctx, f, "direct") : f;
     make_generic(generic);

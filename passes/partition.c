@@ -19,6 +19,7 @@
  * need: reductions within reductions; operands of products that vary with more indices than any tensor that they are
  * computed of; reductions that several kernels need, or that have fewer indices than the outputs, which would otherwise
  * be computed for each element; outputs of another index space; and sums of products of another one than the output's.
+ * What is stored is what all that needs a reduction computes of it first, where that is no wider: f16(acc) for acc.
  * Elements of a tensor that is written are copied before where another step, or the same at other indices, still reads
  * them; a function reads what it writes before the write.
  *
@@ -34,6 +35,7 @@
 #include "passes/contraction.h"
 #include "passes/passes.h"
 #include "passes/rows.h"
+#include "passes/stored_value.h"
 
 enum {
     FEW_TERMS = 32, /* that each element may as well reduce itself */
@@ -72,14 +74,28 @@ static bool is_reduction(const tcc_op *op)
     return op->code == TCC_OP_tensor_reduce;
 }
 
+/* The value that has v's name: v, or the wider one with the same numbers that expressions compute with; NULL: none has. */
+static const tcc_value *named_value(const tcc_value *v)
+{
+    const tcc_op *cast = v->uses ? v->uses->op : NULL;
+    bool widens = cast && cast->code == TCC_OP_arith_cast && tcc_scalar_widens(v->type->elem, cast->results[0].type->elem);
+    return v->name ? v : widens && cast->results[0].name ? &cast->results[0] : NULL;
+}
+
 /* Whether the schedule names a value: in `separate` or `fuse`. */
 static bool is_named(const tcc_func *f, tcc_schedule_key_id key, const tcc_value *v)
 {
     tcc_attr names = tcc_attr_list(&f->attrs, tcc_schedule_keys[key].name);
+    const tcc_value *named = named_value(v);
     bool found = false;
-    for (size_t i = 0; v->name && i < names.list.n; i++)
-        found |= !strcmp(names.list.items[i].s, v->name);
+    for (size_t i = 0; named && i < names.list.n; i++)
+        found |= !strcmp(names.list.items[i].s, named->name);
     return found;
+}
+
+static bool is_fused(const void *f, const tcc_value *v)
+{
+    return is_named(f, TCC_KEY_fuse, v);
 }
 
 static bool is_field(const tcc_op *op)
@@ -566,7 +582,8 @@ static const char *name_of(const tcc_value *v)
     const char *otherwise = is_reduction(v->def)                     ? tcc_attr_str(&v->def->attrs, "kind", "")
                             : v->def->code == TCC_OP_tensor_read     ? TCC_VIEW(tensor_read, v->def)->tensor->name
                                                                      : NULL;
-    return v->name ? v->name : otherwise ? otherwise : "value";
+    const tcc_value *named = named_value(v);
+    return named ? named->name : otherwise ? otherwise : "value";
 }
 
 /* Whether one kernel can reduce the same parts as v is. */
@@ -599,6 +616,9 @@ static void read_stored(const stored *s)
     b.loc = s->v->def->loc;
     tcc_value *read = TCC_EMIT(&b, tensor_read, s->v->type, s->tensor);
     tcc_access_set_field(read->def, s->order);
+    for (tcc_use *u = s->v->uses; u && named_value(s->v); u = u->next) /* it is no longer what the schedule names */
+        if (u->op->n_results && &u->op->results[0] == named_value(s->v))
+            u->op->results[0].name = NULL;
     tcc_replace_uses(s->v, read);
 }
 
@@ -672,7 +692,7 @@ static bool may_cut(tcc_pass_ctx *ctx, const tcc_func *f, const part *p)
     if (!p->value || !is_named(f, TCC_KEY_fuse, p->value))
         return true;
     tcc_error(ctx->diag, TCC_ERR_TYPE, tcc_attr_find(&f->attrs, tcc_schedule_keys[TCC_KEY_fuse].name)->loc,
-              "'%s' must be stored: %s", p->value->name, tcc_cut_meaning(p->why));
+              "'%s' must be stored: %s", named_value(p->value)->name, tcc_cut_meaning(p->why));
     return false;
 }
 
@@ -693,6 +713,9 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             return TCC_OK;
         if (!may_cut(ctx, f, &p))
             return TCC_ERR_TYPE;
+        if (p.value && is_reduction(p.value->def) && !tcc_attr_find(&p.value->def->attrs, "parts") &&
+            p.why != TCC_CUT_separate)
+            p.value = tcc_stored_value(ctx->scratch, p.value, p.why != TCC_CUT_nested, is_fused, f);
         if (p.value)
             cut_value(f, &p, ctx->scratch);
         else

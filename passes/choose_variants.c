@@ -509,8 +509,7 @@ static void add_lengths(tcc_pass_ctx *ctx, tcc_func *f, const tcc_pointwise *p)
     assume_length(f, length, 0);
 }
 
-/* All tensors along n are read and written 16 bytes at a time; only written ones are, and read ones are
- * combined from words; neither. */
+/* All tensors along n are read and written as aligned vectors; only written ones are; neither. */
 static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_pointwise *p)
 {
     bool all = true, written = true, differ = false, gains = false;
@@ -528,7 +527,7 @@ static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_poi
         all &= can_be_aligned(p, tensor);
         written &= op->code != TCC_OP_tensor_write || can_be_aligned(p, tensor);
         differ |= pitch_of(tensor) && !is_pitch_of_output(f, p, tensor);
-        gains |= op->code == TCC_OP_tensor_write || tcc_scalar_bits(tensor->type->elem) < WORD_BITS;
+        gains |= op->code == TCC_OP_tensor_write;
     }
     bool has_direct = written && gains && !(all && !differ);
     tcc_func *first = all ? f : NULL, *generic = all || has_direct ? add_variant(ctx, f, "generic") : f;
@@ -546,9 +545,6 @@ static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_poi
             assume_vectors(first, p, tensor);
         if (direct && op->code == TCC_OP_tensor_write)
             assume_vectors(direct, p, tensor);
-        else if (direct && tcc_scalar_bits(tensor->type->elem) < WORD_BITS &&
-                 !tcc_assumes_align(direct, tensor, WORD_BITS / 8))
-            tcc_assume(direct, "align", tensor->name, WORD_BITS / 8);
     }
     tcc_func *const variants[] = {first, direct, generic};
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)

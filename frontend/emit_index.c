@@ -212,14 +212,24 @@ void tcc_emit_want(tcc_ir *ir, const tcc_ast_kernel *kernel, const tcc_ast_stmt 
 
 /* ---- reads ------------------------------------------------------------------------------------ */
 
-static void add_dims(tcc_dim *dims, unsigned *rank, const tcc_ast_kernel *kernel, uint64_t bits)
+static bool has_index(const tcc_value *v, const char *name)
+{
+    bool has = false;
+    for (unsigned d = 0; v && v->type->kind == TCC_KIND_field && d < v->type->rank; d++)
+        has |= v->type->dims[d].name == name;
+    return has;
+}
+
+/* The indices of a coordinate. It may have fewer than what it was written as, `n - n + 1`. */
+static void add_dims(tcc_dim *dims, unsigned *rank, const tcc_ast_kernel *kernel, const tcc_split *at)
 {
     for (size_t i = 0; i < kernel->n_indices; i++) {
-        bool there = !(bits & kernel->indices[i].bit);
+        const char *name = kernel->indices[i].name;
+        bool there = !tcc_index_has(at->at, TCC_FACTOR_INDEX, name) && !has_index(at->rest ? at->rest->value : NULL, name);
         for (unsigned d = 0; d < *rank && !there; d++)
-            there = dims[d].name == kernel->indices[i].name;
+            there = dims[d].name == name;
         if (!there)
-            dims[(*rank)++] = (tcc_dim){.name = kernel->indices[i].name};
+            dims[(*rank)++] = (tcc_dim){.name = name};
     }
 }
 
@@ -237,7 +247,7 @@ tcc_value *tcc_emit_read_at(tcc_builder *b, const tcc_ast_kernel *kernel, const 
         tcc_split s = split(ir, kernel, e->args[d]);
         bool is_number = !s.rest && tcc_index_plain(s.at) && !e->indices.data[d].index; /* it may have another extent */
         map[d] = tcc_attr_of_index(is_number ? tcc_index_number(ir, 0) : s.at);
-        add_dims(dims, &rank, kernel, e->args[d]->free);
+        add_dims(dims, &rank, kernel, &s);
         if (!s.rest && !is_number)
             continue;
         loaded[n_loaded++] = (int64_t)d;
@@ -301,14 +311,6 @@ static bool is_of_terms(const tcc_ast_stmt *stmt, size_t i, const tcc_ast_expr *
     while (stmt->exprs.data[r]->kind != TCC_AST_REDUCE || stmt->exprs.data[r]->first > i)
         r++;
     return stmt->exprs.data[r] == reduce;
-}
-
-static bool has_index(const tcc_value *v, const char *name)
-{
-    bool has = false;
-    for (unsigned d = 0; v && v->type->kind == TCC_KIND_field && d < v->type->rank; d++)
-        has |= v->type->dims[d].name == name;
-    return has;
 }
 
 /* Whether both operands of a product have all indices of a field. */

@@ -622,20 +622,40 @@ static void read_stored(const stored *s)
     tcc_replace_uses(s->v, read);
 }
 
+/* Elements of half a byte are not stored: a field of bytes, of which its users compute what they have of v. */
+static tcc_value *in_bytes(tcc_value *v)
+{
+    enum { BYTE_BITS = 8 };
+    if (tcc_scalar_bits(v->type->elem) >= BYTE_BITS)
+        return v;
+    tcc_builder b = tcc_builder_after(v->def);
+    tcc_scalar elem = v->type->elem == TCC_u4 ? TCC_u8 : TCC_i8;
+    b.loc = v->def->loc;
+    const tcc_type *type = tcc_type_get(v->def->block->func->ir, TCC_KIND_field, elem, v->type->rank, v->type->dims);
+    tcc_value *wide = TCC_EMIT(&b, arith_cast, type, v);
+    for (tcc_use *u = v->uses, *next; u; u = next) {
+        next = u->next;
+        if (u->op->code == TCC_OP_arith_cast && u->op != wide->def)
+            tcc_op_set_operand(u->op, 0, wide);
+    }
+    return wide;
+}
+
 /* Lets a step compute a field, and those that go with it, and f read them. */
 static void cut_value(tcc_func *f, const part *p, tcc_arena *scratch)
 {
     TCC_VEC(stored) all = {0};
-    if (p->value->def->code == TCC_OP_tensor_read)
-        join_reads(p->value->def);
+    const tcc_value *cut = in_bytes(p->value);
+    if (cut->def->code == TCC_OP_tensor_read)
+        join_reads(cut->def);
     for (tcc_op *op = f->body->first; op; op = op->next)
-        if (op == p->value->def || is_parted_with(f, p->value, op)) {
+        if (op == cut->def || is_parted_with(f, cut, op)) {
             tcc_value *v = &op->results[0];
             stored s = {.v = v, .order = stored_order(f, v)};
             s.tensor = tcc_func_add_workspace(f, stored_type(f, s.order), name_of(v));
             TCC_PUSH(scratch, &all, s);
         }
-    tcc_func *step = add_step(f, name_of(p->value), p->why);
+    tcc_func *step = add_step(f, name_of(cut), p->why);
     for (size_t i = 0; i < all.len; i++)
         all.data[i].same = &op_in(step, f, all.data[i].v->def)->results[0];
     for (tcc_op *op = step->body->first, *next; op; op = next) {

@@ -434,7 +434,8 @@ void tcc_warps_choose_generic(tcc_choice *ch)
     s->k = s->k < depth_step(ch, s) ? depth_step(ch, s) : s->k;
     for (tcc_schedule smaller = *s; !generic_fits(ch); *s = smaller) {
         int64_t stand[2];
-        *(smaller.m > smaller.n ? &smaller.m : &smaller.n) /= 2;
+        bool narrow = smaller.n / 2 % step_n(mma, tcc_warps_step(s, 1));
+        *(smaller.m > smaller.n || narrow ? &smaller.m : &smaller.n) /= 2;
         while (smaller.warps > 1 && !tcc_warps_arrange(&smaller, stand))
             smaller.warps /= 2;
         if (!tcc_warps_arrange(&smaller, stand))

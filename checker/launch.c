@@ -146,6 +146,7 @@ static bool launch(tcc_lplan *p, const tcc_lstep *step, tcc_status *status)
                       .diag = p->diag};
     bool ok = read_params(p, l) && check_shape(l) && count_ctas(l) && tcc_launch_run(l);
     p->writers += (uint32_t)(ok ? l->n_ctas / l->cluster : 0);
+    p->too_long |= l->too_long;
     *status = l->status;
     return ok;
 }
@@ -219,6 +220,38 @@ bool tcc_launch_open(tcc_lplan *p, const tcc_func *variant, tcc_arena *scratch, 
     return true;
 }
 
+/* Launches a plan with the sizes of a sample. */
+static tcc_status launch_all(tcc_lplan *p)
+{
+    tcc_status status = TCC_OK;
+    p->writers = TCC_L_WRITTEN;
+    p->too_long = false;
+    p->tensors = tcc_launch_tensors(p->variant, p->parameters, &p->sizes, p->scratch);
+    bool ok = true;
+    for (size_t s = 0; ok && s < p->n_steps; s++)
+        ok = launch(p, &p->steps[s], &status);
+    if (ok && !p->sizes.large)
+        check_results(p, &status);
+    return status;
+}
+
+/* Chooses shorter sizes for a sample; false: none are allowed. */
+static bool shrink(tcc_lplan *p)
+{
+    bool found = false;
+    while (!found && p->sizes.may_shrink) {
+        p->sizes.length++;
+        found = tcc_launch_choose_sizes(p->variant, p->parameters, &p->sizes, p->scratch);
+    }
+    return found;
+}
+
+static tcc_status refuse(const tcc_lplan *p, const char *why)
+{
+    tcc_error(p->diag, TCC_ERR_UNSUPPORTED, p->variant->loc, "%s", why);
+    return TCC_ERR_UNSUPPORTED;
+}
+
 tcc_status tcc_launch_prove(tcc_lplan *p)
 {
     tcc_status status = TCC_OK;
@@ -228,21 +261,18 @@ tcc_status tcc_launch_prove(tcc_lplan *p)
             return TCC_ERR_INTERNAL;
     for (unsigned i = 0; i < TCC_L_SAMPLES && !status; i++) {
         p->sizes = (tcc_lsizes){.sample = i};
-        p->writers = TCC_L_WRITTEN;
         if (!tcc_launch_choose_sizes(p->variant, p->parameters, &p->sizes, p->scratch))
             continue;
         followed++;
-        p->tensors = tcc_launch_tensors(p->variant, p->parameters, &p->sizes, p->scratch);
-        bool ok = true;
-        for (size_t s = 0; ok && s < p->n_steps; s++)
-            ok = launch(p, &p->steps[s], &status);
-        if (ok && !p->sizes.large)
-            check_results(p, &status);
+        status = launch_all(p);
+        while (p->too_long && shrink(p))
+            status = launch_all(p);
+        if (p->too_long && !status)
+            return refuse(p, "launches of this plan are too long to be followed");
     }
     if (followed || status || !tcc_launch_is_possible(p->variant, p->parameters, p->diag, p->scratch))
         return status;
-    tcc_error(p->diag, TCC_ERR_UNSUPPORTED, p->variant->loc, "no sizes are found that 'requires' allows");
-    return TCC_ERR_UNSUPPORTED;
+    return refuse(p, "no sizes are found that 'requires' allows");
 }
 
 tcc_status tcc_launch_check(const tcc_func *variant, tcc_arena *scratch, tcc_diag *diag)

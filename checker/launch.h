@@ -71,6 +71,8 @@ typedef struct tcc_lsizes {
     int64_t *extents;
     unsigned sample; /* from 0 up to TCC_L_SAMPLES; of the last, grids that may be smaller have two clusters */
     bool large;      /* extents that are fixed allow no small launch: some CTAs run, and elements are not recorded */
+    unsigned length; /* of results that no grid counts: the lower the longer, of those that are tried */
+    bool may_shrink; /* whether a shorter one is left */
 } tcc_lsizes;
 
 /* What a dimension can be: from `least` to `most`, and a multiple of `unit`. */
@@ -85,7 +87,8 @@ int tcc_launch_narrow(const tcc_lsizes *s, const tcc_func *variant, tcc_lbounds 
 /* False: whatever the extents, a condition does not hold. A warning says how they contradict each other, unless extents
  * that are fixed break one. */
 bool tcc_launch_is_possible(const tcc_func *variant, const tcc_func *parameters, tcc_diag *diag, tcc_arena *scratch);
-/* Chooses a sample of the sizes that all steps of a plan allow. False: there is none, or none but in other samples. */
+/* Chooses a sample of the sizes that all steps of a plan allow, from its `length` on. False: there is none, or none but
+ * in other samples. */
 bool tcc_launch_choose_sizes(const tcc_func *variant, const tcc_func *parameters, tcc_lsizes *s, tcc_arena *scratch);
 /* A dimension, [roundup, DIMENSION, n], or several multiplied: of names joined by dots, or of a list. -1: it is none of
  * these, or too large. */
@@ -165,6 +168,8 @@ typedef struct tcc_launch {
     tcc_lcta_words *words;      /* of each CTA of the cluster */
     TCC_VEC(int64_t) draws;     /* of the cluster */
     bool writes;                /* the cluster has written something */
+    int64_t n_ops;              /* that warps have run */
+    bool too_long;              /* more than are followed */
 } tcc_launch;
 
 /* How much is known of a value. */
@@ -239,6 +244,7 @@ typedef struct tcc_lplan {
     tcc_ltensor *tensors;
     uint32_t writers; /* the number of the next cluster */
     tcc_lsizes sizes;
+    bool too_long;    /* a launch with these sizes took more than is followed */
     tcc_arena *scratch;
     tcc_diag *diag;
 } tcc_lplan;

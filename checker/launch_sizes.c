@@ -229,12 +229,15 @@ bool tcc_launch_choose_sizes(const tcc_func *variant, const tcc_func *parameters
     dimension *all = TCC_NEW_ARRAY(scratch, dimension, n);
     learn(s, variant, parameters, all);
     static const int64_t lengths[] = {LONG, SUMMED, SHORT};
+    enum { N_LENGTHS = sizeof lengths / sizeof *lengths };
     bool allowed = false;
     s->large = true;
-    for (size_t l = 0; l < sizeof lengths / sizeof *lengths && s->large; l++) {
-        allowed = choose_extents(s, variant, all, lengths[l], scratch) && tcc_launch_holds(s, variant, false);
+    for (unsigned i = s->length; i < N_LENGTHS && s->large; i++) {
+        s->length = i;
+        allowed = choose_extents(s, variant, all, lengths[i], scratch) && tcc_launch_holds(s, variant, false);
         s->large = !fit(s, variant, parameters);
     }
+    s->may_shrink = s->length + 1 < N_LENGTHS;
     return allowed && !(last && s->large);
 }
 

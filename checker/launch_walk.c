@@ -7,7 +7,7 @@
 
 #include "checker/launch.h"
 
-enum { MAX_ITERATIONS = 1 << 16, MESSAGE_BYTES = 512 };
+enum { MAX_ITERATIONS = 1 << 16, MAX_OPS = 1 << 22, MESSAGE_BYTES = 512 };
 enum { ENDS = 2 }; /* of a large grid, as many clusters run from the beginning and up to the end */
 
 /* ---- errors -------------------------------------------------------------------------------- */
@@ -197,8 +197,22 @@ static bool run_for(tcc_lwarp *w, const tcc_linst *in)
     return ok;
 }
 
+/* Whether a launch has not taken more ops than a proof may. */
+static bool has_time(tcc_lwarp *w, const tcc_linst *in)
+{
+    tcc_launch *l = w->l;
+    if (l->n_ops++ < MAX_OPS)
+        return true;
+    l->too_long = true;
+    return l->sizes->may_shrink ? false
+                                : tcc_launch_wrong_in(w, TCC_ERR_UNSUPPORTED, in->op,
+                                                      "more than %d operations of a launch are not followed", MAX_OPS);
+}
+
 static bool run_inst(tcc_lwarp *w, const tcc_linst *in)
 {
+    if (!has_time(w, in))
+        return false;
     switch (in->op->code) {
     case TCC_OP_scf_for: return run_for(w, in);
     case TCC_OP_scf_if: return run_if(w, in);
@@ -287,8 +301,8 @@ bool tcc_launch_run(tcc_launch *l)
     int64_t idle = -1;
     bool writes = false;
     for (int64_t first = 0; first < l->n_ctas; first += l->cluster) {
-        if (l->sizes->large && first >= ENDS * l->cluster && first < l->n_ctas - ENDS * l->cluster)
-            continue;
+        if (l->sizes->large && first == ENDS * l->cluster && l->n_ctas - first > first)
+            first = l->n_ctas - ENDS * l->cluster;
         l->writes = false;
         l->draws.len = 0;
         for (unsigned r = 0; r < l->cluster; r++)

@@ -428,11 +428,12 @@ static parting find_parting(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_op *
     tcc_dim extent = tcc_index_extent(f, over.list.items[0].s);
     bool is_number = !op->results[0].type->rank && tcc_reduction_of(op) == TCC_REDUCTION_SUM;
     const tcc_op *covering = find_covering(ctx, f, op);
-    if (is_number && (extent.name || extent.size > TCC_ROWS_MOST_COLUMNS) && covering)
+    tcc_map of = find_slice(ctx->scratch, op->n_operands, op->operands);
+    if (is_number && (extent.name || extent.size > TCC_ROWS_MOST_COLUMNS) && covering && tcc_rows_can_reduce(op, &of, false))
         return (parting){TCC_ROWS_PARTS, TCC_ROWS_SWEPT_COLUMNS, NULL};
     const char *beside = find_beside(op, covering);
     bool is_long = extent.name || extent.size > 2 * TCC_ROWS_BESIDE_DEPTH;
-    if (beside && is_long && is_small_but(f, op->results[0].type, beside))
+    if (beside && is_long && is_small_but(f, op->results[0].type, beside) && tcc_rows_can_reduce(op, &of, true))
         return (parting){TCC_ROWS_BESIDE_PARTS, TCC_ROWS_BESIDE_DEPTH, beside};
     return none;
 }

@@ -28,7 +28,9 @@ static const tcc_op *find_output(const tcc_func *f, bool has_rows)
 {
     const tcc_op *first = NULL;
     for (const tcc_op *op = f->body->first; op; op = op->next) {
-        if (op->code == TCC_OP_tile_grid || (!has_rows && op->code == TCC_OP_tensor_reduce && !is_of_terms(op, f->ir->arena)))
+        bool reduces = !has_rows && op->code == TCC_OP_tensor_reduce;
+        if (op->code == TCC_OP_tile_grid ||
+            (reduces && (tcc_attr_find(&op->attrs, "parts") || !is_of_terms(op, f->ir->arena))))
             return NULL;
         if (op->code != TCC_OP_tensor_write)
             continue;

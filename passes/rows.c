@@ -251,6 +251,17 @@ bool tcc_rows_recognize(tcc_func *f)
     return true;
 }
 
+bool tcc_rows_can_reduce(const tcc_op *reduce, const tcc_map *of, bool are_beside)
+{
+    indices in = {.f = reduce->block->func, .others = reduce->results[0].type, .are_beside = are_beside};
+    bool all = is_op_of_rows(&in, reduce);
+    for (const tcc_op *op = in.f->body->first; op != reduce && all; op = op->next)
+        all = !tcc_map_get(of, op) || is_op_of_rows(&in, op);
+    for (const tcc_op *op = in.f->body->first; op != reduce && all; op = op->next)
+        all = !tcc_map_get(of, op) || can_rename(&in, op);
+    return all;
+}
+
 /* ---- tiles ---------------------------------------------------------------------------------- */
 
 const tcc_op *tcc_rows_parts(const tcc_func *f)

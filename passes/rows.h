@@ -11,6 +11,9 @@
  * products that matrix instructions multiply, and reads along the row are contiguous, or some run along another index.
  * Then every index of a row gets one name, and the function's attribute `row` says it, `beside` that other index. */
 bool tcc_rows_recognize(tcc_func *f);
+/* Whether such a function can compute a reduction by itself, and the ops that it is computed of. are_beside: in rows
+ * beside each other. */
+bool tcc_rows_can_reduce(const tcc_op *reduce, const tcc_map *of, bool are_beside);
 
 /* How warps hold a tile of a row kernel. Where a row fits, one sweep reads it; else loops sweep over it. */
 typedef struct tcc_rows_tile {

@@ -8,6 +8,7 @@
  * launch_alike.c    whether two plans are the same
  * launch_sizes.c    the sizes
  * launch_requires.c what conditions leave of them
+ * launch_sums.c     those that are computed of others
  * launch_slice.c    the ops of a kernel that matter
  * launch_walk.c     a warp on its way through them
  * launch_values.c   what they compute
@@ -82,6 +83,8 @@ typedef struct tcc_lbounds {
 
 /* Whether all conditions hold. unknown: what is said of one that the sizes do not decide. */
 bool tcc_launch_holds(const tcc_lsizes *s, const tcc_func *variant, bool unknown);
+/* How many conditions do not. */
+size_t tcc_launch_broken(const tcc_lsizes *s, const tcc_func *variant);
 /* Leaves of the dimensions what the conditions allow; returns the number of one of which nothing is left, or -1. */
 int tcc_launch_narrow(const tcc_lsizes *s, const tcc_func *variant, tcc_lbounds *all, tcc_arena *scratch);
 /* False: whatever the extents, a condition does not hold. A warning says how they contradict each other, unless extents
@@ -90,6 +93,8 @@ bool tcc_launch_is_possible(const tcc_func *variant, const tcc_func *parameters,
 /* Chooses a sample of the sizes that all steps of a plan allow, from its `length` on. False: there is none, or none but
  * in other samples. */
 bool tcc_launch_choose_sizes(const tcc_func *variant, const tcc_func *parameters, tcc_lsizes *s, tcc_arena *scratch);
+/* Raises chosen sizes until what is computed of them, too, is as it should be, as far as that can be found. */
+void tcc_launch_raise(tcc_lsizes *s, const tcc_func *variant, const tcc_func *parameters);
 /* A dimension, [roundup, DIMENSION, n], or several multiplied: of names joined by dots, or of a list. -1: it is none of
  * these, or too large. */
 int64_t tcc_launch_extent(const tcc_lsizes *s, tcc_attr a);

@@ -47,6 +47,14 @@ static bool holds(const tcc_lsizes *s, tcc_attr c, bool unknown)
                       *c = (tcc_attr *)list_.list.items;                                                               \
              c < list_.list.items + list_.list.n; c++)
 
+size_t tcc_launch_broken(const tcc_lsizes *s, const tcc_func *variant)
+{
+    size_t n = 0;
+    EACH_CONDITION (variant, c)
+        n += !holds(s, *c, false);
+    return n;
+}
+
 bool tcc_launch_holds(const tcc_lsizes *s, const tcc_func *variant, bool unknown)
 {
     bool all = true;
@@ -68,6 +76,7 @@ typedef struct product {
     const tcc_lsizes *s;
     TCC_VEC(int) dims; /* several times if they are operands several times */
     int64_t number;
+    bool sums;  /* an operand is a sum, of which nothing follows for one dimension */
     bool exact; /* false: an operand is rounded up, so that the product is at least this, at most an unknown more */
 } product;
 
@@ -78,6 +87,7 @@ static void multiply_by(product *p, tcc_attr a, tcc_arena *scratch)
         multiply_by(p, a.list.items[i], scratch);
     if (a.kind == TCC_ATTR_INT)
         p->number = times(p->number, a.i);
+    p->sums |= a.kind == TCC_ATTR_STR && tcc_extent_is_sum(a.s);
     for (const char *left = a.kind == TCC_ATTR_STR ? a.s : ""; tcc_extent_take(&left, &factor);) {
         int d = factor.n ? tcc_dims_find(p->s->dims, &factor) : -1;
         if (d >= 0)
@@ -170,6 +180,8 @@ static void narrow_by(const tcc_lsizes *s, tcc_attr c, tcc_lbounds *all, tcc_are
     if (kind == OTHER)
         return;
     product p = product_of(s, of[1], scratch);
+    if (p.sums)
+        return;
     if (kind == PITCH) {
         narrow_unit(&p, of[2].i, of[3].i, all);
         return;

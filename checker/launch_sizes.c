@@ -32,14 +32,8 @@ int64_t tcc_launch_extent(const tcc_lsizes *s, tcc_attr a)
     }
     if (a.kind != TCC_ATTR_STR)
         return a.kind == TCC_ATTR_INT ? a.i : -1;
-    int64_t n = 1;
-    tcc_extent_factor factor;
-    for (const char *left = a.s; tcc_extent_take(&left, &factor);) {
-        int d = tcc_dims_find(s->dims, &factor);
-        if ((factor.n && d < 0) || __builtin_mul_overflow(n, factor.n ? s->extents[d] : factor.number, &n))
-            return -1;
-    }
-    return n;
+    int64_t n = tcc_dims_value(s->dims, s->extents, a.s);
+    return n < INT64_MAX ? n : -1;
 }
 
 int64_t tcc_launch_multiply(const tcc_lsizes *s, tcc_attr factors, int64_t n)
@@ -94,7 +88,7 @@ static dimension *last_of(const tcc_lsizes *s, dimension *all, tcc_attr a)
         last = d ? d : last;
     }
     tcc_extent_factor factor;
-    for (const char *left = a.kind == TCC_ATTR_STR ? a.s : ""; tcc_extent_take(&left, &factor);) {
+    for (const char *left = a.kind == TCC_ATTR_STR ? a.s : ""; tcc_extent_take_name(&left, &factor);) {
         int d = tcc_dims_find(s->dims, &factor);
         last = d >= 0 ? &all[d] : last;
     }
@@ -106,7 +100,7 @@ static void learn_tile(const tcc_lsizes *s, dimension *all, tcc_attr extent, int
 {
     dimension *last = last_of(s, all, extent);
     tcc_extent_factor factor;
-    for (const char *left = extent.kind == TCC_ATTR_STR ? extent.s : ""; tcc_extent_take(&left, &factor);) {
+    for (const char *left = extent.kind == TCC_ATTR_STR ? extent.s : ""; tcc_extent_take_name(&left, &factor);) {
         int d = tcc_dims_find(s->dims, &factor);
         if (d >= 0)
             all[d].factor = true;
@@ -203,8 +197,8 @@ static tcc_lbounds *widest(const tcc_lsizes *s, const dimension *all, tcc_arena 
 }
 
 /* Gives a dimension after the other an extent, and the others what that leaves them. False: nothing is left. */
-static bool choose_extents(tcc_lsizes *s, const tcc_func *variant, const dimension *all, int64_t length,
-                           tcc_arena *scratch)
+static bool choose_extents(tcc_lsizes *s, const tcc_func *variant, const tcc_func *parameters, const dimension *all,
+                           int64_t length, tcc_arena *scratch)
 {
     tcc_lbounds *bounds = widest(s, all, scratch);
     for (size_t i = 0; i < s->dims.list.n; i++) {
@@ -215,6 +209,7 @@ static bool choose_extents(tcc_lsizes *s, const tcc_func *variant, const dimensi
         s->extents[i] = extent > b->most ? b->most : extent < b->least ? b->least : extent;
         b->least = b->most = s->extents[i];
     }
+    tcc_launch_raise(s, variant, parameters);
     return true;
 }
 
@@ -234,7 +229,8 @@ bool tcc_launch_choose_sizes(const tcc_func *variant, const tcc_func *parameters
     s->large = true;
     for (unsigned i = s->length; i < N_LENGTHS && s->large; i++) {
         s->length = i;
-        allowed = choose_extents(s, variant, all, lengths[i], scratch) && tcc_launch_holds(s, variant, false);
+        allowed = choose_extents(s, variant, parameters, all, lengths[i], scratch) &&
+                  tcc_launch_holds(s, variant, false);
         s->large = !fit(s, variant, parameters);
     }
     s->may_shrink = s->length + 1 < N_LENGTHS;

@@ -95,8 +95,7 @@ static tcc_status measure(request *r, size_t arg, struct wide *w)
     const tcc_arg_info *info = &r->kernel->args[arg];
     w->count = w->row = 1;
     for (unsigned d = 0; d < info->rank; d++) {
-        tcc_extent e = r->kernel->arg_extents[arg][d];
-        w->row = e.dim < 0 ? e.number : r->dims[e.dim];
+        w->row = tcc_extent_value(&r->kernel->arg_extents[arg][d], r->dims);
         if (w->row < 0)
             return refuse(r, arg, "has a negative extent");
         if (__builtin_mul_overflow(w->count, w->row, &w->count) ||

@@ -8,6 +8,7 @@
 #include "interp/interp.h"
 #include "ir/signature.h"
 #include "runtime/manifest.h"
+#include "runtime/variant.h"
 #include "support/str.h"
 
 typedef struct request {
@@ -47,28 +48,25 @@ static const tcc_kernel_desc *find_kernel(const tcc_manifest *m, const char *ker
     return NULL;
 }
 
-static bool same_extent(const tcc_kernel_desc *k, tcc_dim d, tcc_extent e)
+static bool same_arg(const tcc_kernel_desc *k, size_t i, const tcc_type *t, tcc_arena *scratch)
 {
-    return e.dim < 0 ? !d.name && d.size == e.number : d.name && !strcmp(d.name, k->dims[e.dim]);
-}
-
-static bool same_arg(const tcc_kernel_desc *k, size_t i, const tcc_type *t)
-{
-    bool same = t->rank == k->args[i].rank && !strcmp(tcc_scalar_name(t->elem), k->args[i].type);
+    const tcc_arg_info *info = &k->args[i];
+    bool same = t->rank == info->rank && !strcmp(tcc_scalar_name(t->elem), info->type);
     for (unsigned d = 0; same && d < t->rank; d++)
-        same = same_extent(k, t->dims[d], k->arg_extents[i][d]);
+        same = t->dims[d].name ? info->dims[d] && !strcmp(tcc_extent_text(scratch, t->dims[d].name), info->dims[d])
+                               : !info->dims[d] && t->dims[d].size == info->extents[d];
     return same;
 }
 
 /* Whether the reference reads and writes the arguments that the manifest describes. */
-static bool same_signature(const tcc_kernel_desc *k, const tcc_func *f)
+static bool same_signature(const tcc_kernel_desc *k, const tcc_func *f, tcc_arena *scratch)
 {
     tcc_attr dims = tcc_attr_list(&f->attrs, "dims");
     bool same = dims.list.n == k->n_dims && f->body->n_args == k->n_args;
     for (size_t i = 0; same && i < k->n_dims; i++)
         same = dims.list.items[i].kind == TCC_ATTR_STR && !strcmp(dims.list.items[i].s, k->dims[i]);
     for (size_t i = 0; same && i < k->n_args; i++)
-        same = same_arg(k, i, f->body->args[i]->type);
+        same = same_arg(k, i, f->body->args[i]->type, scratch);
     return same;
 }
 
@@ -77,8 +75,7 @@ static int64_t count_rows(const request *r, const tcc_kernel_desc *k, size_t arg
 {
     int64_t n = 1;
     for (unsigned d = 0; d + 1 < k->args[arg].rank; d++) {
-        tcc_extent e = k->arg_extents[arg][d];
-        if (__builtin_mul_overflow(n, e.dim < 0 ? e.number : r->dims[e.dim], &n))
+        if (__builtin_mul_overflow(n, tcc_extent_value(&k->arg_extents[arg][d], r->dims), &n))
             return INT64_MAX;
     }
     return n;
@@ -118,7 +115,7 @@ static tcc_status interpret(const request *r, const tcc_kernel_desc *k, tcc_aren
     const tcc_func *signature = tcc_func_signature(ir->first, arena, &diag);
     if (!signature)
         return TCC_ERR_TYPE;
-    if (!same_signature(k, signature)) {
+    if (!same_signature(k, signature, arena)) {
         tcc_error(&diag, TCC_ERR_TYPE, ir->first->loc,
                   "the reference has other parameters than kernel '%s'", k->name);
         return TCC_ERR_TYPE;

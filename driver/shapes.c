@@ -82,8 +82,8 @@ static bool is_dim(tcc_dim d, const char *name)
 {
     tcc_extent_factor factor;
     bool last = false;
-    for (const char *left = d.name; left && tcc_extent_take(&left, &factor);)
-        last = factor.n ? tcc_extent_is(&factor, name) : last;
+    for (const char *left = d.name; left && tcc_extent_take_name(&left, &factor);)
+        last = tcc_extent_is(&factor, name);
     return last;
 }
 
@@ -166,13 +166,7 @@ tcc_shapes tcc_shapes_choose(tcc_arena *arena, const tcc_func *scheduled, uint64
 static double extent_of(const tcc_func *f, const int64_t *dims, tcc_dim d)
 {
     tcc_attr names = tcc_attr_list(&f->attrs, "dims");
-    double extent = d.name ? 1 : (double)d.size;
-    tcc_extent_factor factor;
-    for (const char *left = d.name; left && tcc_extent_take(&left, &factor);) {
-        int i = tcc_dims_find(names, &factor);
-        extent *= i >= 0 ? (double)dims[i] : factor.n ? 1 : (double)factor.number;
-    }
-    return extent;
+    return d.name ? (double)tcc_dims_value(names, dims, d.name) : (double)d.size;
 }
 
 static double tiles_of(double extent, int64_t tile)

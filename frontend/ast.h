@@ -109,9 +109,12 @@ typedef struct tcc_ast_stmt {
 } tcc_ast_stmt;
 
 typedef struct tcc_ast_dim {
-    tcc_ast_name name; /* text NULL: a number */
-    int64_t size;      /* 0 for a name until it is bound */
-    bool invalid;      /* reported: agrees with every other */
+    tcc_ast_exprs exprs; /* as it is written */
+    /* Semantic analysis. */
+    tcc_ast_name name;        /* text NULL: a number; of one that is computed the name in IR */
+    int64_t size;             /* 0 for a name until it is bound */
+    const tcc_index_expr *at; /* what it is of numbers and of names that are not bound */
+    bool invalid;             /* reported: agrees with every other */
 } tcc_ast_dim;
 
 typedef enum tcc_ast_role {
@@ -139,7 +142,7 @@ typedef struct tcc_ast_index {
     uint64_t bit;              /* its place in sets of indices */
     const tcc_ast_dim *extent; /* NULL while unknown */
     const tcc_ast_param *from; /* the parameter that determined the extent; NULL: its bounds did */
-    int64_t least;             /* its first value, where its bounds give the extent */
+    const tcc_index_expr *least; /* its first value, of dimensions and numbers, where its bounds say it; NULL: 0 */
     struct tcc_ast_stmt *domain; /* NULL: it has none */
     bool reduced;              /* by a reduction */
 } tcc_ast_index;

@@ -131,10 +131,10 @@ static tcc_value *emit_read(tcc_builder *b, const tcc_ast_kernel *kernel, const 
 }
 
 /* The place of an extremum, of which the IR counts from the index's first value. */
-static tcc_value *emit_place(tcc_builder *b, tcc_value *v, int64_t least)
+static tcc_value *emit_place(tcc_builder *b, const tcc_ast_kernel *kernel, tcc_value *v, const tcc_index_expr *least)
 {
     tcc_value *any = tcc_emit_binary(b, TCC_OP_arith_cmp, v, tcc_build_i32(b, 0), "ge");
-    return emit_where(b, any, tcc_emit_binary(b, TCC_OP_arith_add, v, tcc_build_i32(b, least), NULL),
+    return emit_where(b, any, tcc_emit_binary(b, TCC_OP_arith_add, v, tcc_emit_whole(b, kernel, least), NULL),
                       tcc_build_i32(b, TCC_NO_PLACE));
 }
 
@@ -200,7 +200,7 @@ static tcc_value *emit_reduction(tcc_builder *b, const tcc_ast_kernel *kernel, c
         tcc_attr_set_int(ir, &op->attrs, "rounded", 1);
     tcc_value *v = &op->results[0];
     if (tcc_reduction_is_place(e->reduction) && e->indices.data[0].index->least)
-        v = emit_place(b, v, e->indices.data[0].index->least);
+        v = emit_place(b, kernel, v, e->indices.data[0].index->least);
     if (conditions.of_all)
         v = emit_where(b, conditions.of_all, v, emit_start(b, e->reduction, e->accumulator_elem));
     return emit_cast(b, v, elem_of(e));

@@ -15,8 +15,7 @@ static const tcc_index_expr *from_first(tcc_ir *ir, const tcc_ast_kernel *kernel
         const tcc_ast_index *index = &kernel->indices[i];
         if (!index->least)
             continue;
-        const tcc_index_expr *from = tcc_index_add(ir, tcc_index_name(ir, index->name),
-                                                   tcc_index_number(ir, index->least));
+        const tcc_index_expr *from = tcc_index_add(ir, tcc_index_name(ir, index->name), index->least);
         x = tcc_index_replace(ir, x, TCC_FACTOR_INDEX, index->name, from);
     }
     return x;
@@ -113,24 +112,20 @@ static bool look_up(void *user, tcc_index_factor_kind kind, const char *name, tc
     return true;
 }
 
-static const tcc_index_expr *extent_of(tcc_ir *ir, const tcc_ast_dim *dim)
-{
-    return dim->size ? tcc_index_number(ir, dim->size) : tcc_index_dim(ir, dim->name.text);
-}
-
 /* Whether x is 0 or more wherever all indices are within their extents: at the end of each towards which it falls. */
 static bool is_never_negative(place *p, const tcc_index_expr *x)
 {
     tcc_index_range r;
     for (size_t i = 0; x && i < p->kernel->n_indices; i++) {
         const tcc_ast_index *index = &p->kernel->indices[i];
-        const tcc_index_expr *by = tcc_index_stride(p->ir, x, index->name), *end = NULL;
-        if (!by || !by->n || !(index->bit & p->indices) || !tcc_index_bounds(p->ir, by, look_up, p, &r))
-            continue;
-        if (r.least >= 0)
+        const tcc_index_expr *end = NULL;
+        int direction = index->bit & p->indices
+                            ? tcc_index_direction(p->ir, x, TCC_FACTOR_INDEX, index->name, look_up, p)
+                            : 0;
+        if (direction > 0)
             end = tcc_index_number(p->ir, 0);
-        else if (r.most <= 0)
-            end = tcc_index_sub(p->ir, extent_of(p->ir, index->extent), tcc_index_number(p->ir, 1));
+        else if (direction < 0)
+            end = tcc_index_sub(p->ir, index->extent->at, tcc_index_number(p->ir, 1));
         const tcc_index_expr *there = end ? tcc_index_replace(p->ir, x, TCC_FACTOR_INDEX, index->name, end) : NULL;
         x = there ? there : x;
     }
@@ -276,9 +271,9 @@ static void add_bounds(tcc_builder *b, place *p, uint64_t over, const tcc_ast_ex
         if (read->indices.data[d].index)
             continue; /* it runs along the dimension */
         const tcc_ast_index *index = read->stmt ? tcc_sema_definition(read->stmt)->indices.data[d].index : NULL;
-        const tcc_index_expr *end = extent_of(p->ir, index ? index->extent : &read->param->dims.data[d]);
+        const tcc_index_expr *end = index ? index->extent->at : read->param->dims.data[d].at;
         if (index && index->least)
-            s.at = tcc_index_sub(p->ir, s.at, tcc_index_number(p->ir, index->least));
+            s.at = tcc_index_sub(p->ir, s.at, index->least);
         const tcc_index_expr *last = tcc_index_sub(p->ir, end, tcc_index_number(p->ir, 1));
         bool low = s.rest || !is_never_negative(p, s.at);
         bool high = s.rest || !is_never_negative(p, tcc_index_sub(p->ir, last, s.at));
@@ -330,7 +325,7 @@ static void add_index(tcc_builder *b, const tcc_ast_kernel *kernel, const tcc_va
 {
     if (has_index(terms, index->name) || has_index(c->of_terms, index->name))
         return;
-    const tcc_index_expr *first = tcc_index_number(b->func->ir, index->least);
+    const tcc_index_expr *first = index->least ? index->least : tcc_index_number(b->func->ir, 0);
     tcc_value *at = tcc_emit_whole(b, kernel, tcc_index_name(b->func->ir, index->name));
     add_condition(b, &c->of_terms, tcc_emit_binary(b, TCC_OP_arith_cmp, at, emit_at(b, first), "ge"));
 }

@@ -138,25 +138,14 @@ tcc_scalar tcc_parse_elem(tcc_parser *p, const tcc_ast_name *name)
 static bool parse_dim(tcc_parser *p, tcc_ast_param *param)
 {
     tcc_ast_dim dim = {.name = {NULL, p->tok.loc}};
-    if (p->tok.kind == TCC_TOK_NAME)
-        dim.name.text = p->tok.text;
-    else if (p->tok.kind == TCC_TOK_NUMBER)
-        dim.size = p->tok.is_integer ? p->tok.integer : 0;
-    else {
-        tcc_parse_error(p, "a dimension");
+    if (!tcc_parse_dimension(p, &dim.exprs))
         return false;
-    }
     if (param->dims.len == TCC_MAX_RANK) {
         tcc_error(p->diag, TCC_ERR_UNSUPPORTED, dim.name.loc, "more than %d dimensions in a tensor",
                   TCC_MAX_RANK);
         return false;
     }
-    tcc_parse_advance(p);
     TCC_PUSH(p->arena, &param->dims, dim);
-    if (p->tok.kind >= TCC_TOK_PLUS && p->tok.kind <= TCC_TOK_SLASH) {
-        tcc_parse_unsupported(p, p->tok.loc, "arithmetic in a dimension");
-        tcc_parse_skip_item(p);
-    }
     return true;
 }
 

@@ -33,6 +33,8 @@ tcc_ast_file *tcc_parse(tcc_arena *arena, const char *source, size_t size, tcc_i
 tcc_scalar tcc_parse_elem(tcc_parser *p, const tcc_ast_name *name);
 /* name [indices] = expression ; or index name : expression ; into p->stmt, which becomes the kernel's */
 bool tcc_parse_stmt(tcc_parser *p);
+/* The expressions of a dimension. */
+bool tcc_parse_dimension(tcc_parser *p, tcc_ast_exprs *out);
 
 void tcc_parse_advance(tcc_parser *p);
 bool tcc_parse_accept(tcc_parser *p, tcc_tile_token_kind kind);

@@ -296,6 +296,20 @@ static bool parse_domain(tcc_parser *p)
     return parsed;
 }
 
+bool tcc_parse_dimension(tcc_parser *p, tcc_ast_exprs *out)
+{
+    p->stmt = TCC_NEW(p->arena, tcc_ast_stmt);
+    p->depth = 0;
+    if (!starts_operand(p->tok.kind) && p->tok.kind != TCC_TOK_MINUS) {
+        tcc_parse_error(p, "a dimension");
+        return false;
+    }
+    bool parsed = parse_binary(p, ADDITIVE);
+    *out = p->stmt->exprs;
+    p->kernel->n_exprs -= parsed && out->len == 1; /* a name or a number is no operation here */
+    return parsed;
+}
+
 bool tcc_parse_stmt(tcc_parser *p)
 {
     tcc_ast_stmt *stmt = p->stmt;

@@ -7,11 +7,6 @@
 
 static const int64_t MAX_ELEMS = INT64_C(1) << 46; /* of a tensor: half the address space in f16 */
 
-static bool is_extent(int64_t size)
-{
-    return size >= 1 && size <= TCC_MAX_EXTENT;
-}
-
 /* ---- names ----------------------------------------------------------------------------- */
 
 tcc_decl *tcc_sema_lookup(const tcc_sema *s, const char *name)
@@ -78,7 +73,7 @@ const char *tcc_sema_dim_text(tcc_sema *s, const tcc_ast_dim *dim)
     if (!dim->name.text)
         return tcc_arena_printf(s->arena, "%lld", (long long)dim->size);
     if (!dim->size)
-        return dim->name.text;
+        return tcc_extent_text(s->arena, dim->name.text);
     return tcc_arena_printf(s->arena, "%s = %lld", dim->name.text, (long long)dim->size);
 }
 
@@ -106,46 +101,11 @@ static void declare_param(tcc_sema *s, tcc_ast_param *param)
     tcc_sema_param_type(s, param);
 }
 
-/* Gives a dimension its size when it is bound: by a constant or by -D. */
-static void bind_dim(tcc_sema *s, tcc_ast_dim *dim)
-{
-    const char *name = dim->name.text;
-    if (name) {
-        const tcc_decl *d = tcc_sema_lookup(s, name);
-        if (d && d->kind == TCC_DECL_PARAM) {
-            dim->invalid = true;
-            if (tcc_names_get(&s->kernel->dims, name))
-                return;
-            tcc_names_put(s->arena, &s->kernel->dims, name, dim);
-            tcc_error(s->diag, TCC_ERR_TYPE, dim->name.loc,
-                      "'%s' names a parameter and a dimension", name);
-            tcc_note(s->diag, d->loc, "the parameter is declared here");
-            return;
-        }
-        if (!d || d->kind != TCC_DECL_CONST) {
-            const tcc_frontend_define *define = tcc_names_get(&s->defines, name);
-            if (!d)
-                tcc_sema_declare(s, &s->scope, TCC_DECL_DIM, dim->name);
-            if (!tcc_names_get(&s->kernel->dims, name))
-                tcc_names_put(s->arena, &s->kernel->dims, name, dim);
-            if (define && is_extent(define->value)) /* else check_defines reports it */
-                dim->size = define->value;
-            return;
-        }
-        dim->size = d->constant->is_integer ? d->constant->integer : 0;
-    }
-    if (!is_extent(dim->size)) {
-        tcc_error(s->diag, TCC_ERR_TYPE, dim->name.loc,
-                  "a dimension must be a whole number from 1 to %lld", (long long)TCC_MAX_EXTENT);
-        dim->invalid = true;
-    }
-}
-
 static void check_size(tcc_sema *s, const tcc_ast_param *param)
 {
     int64_t elems = 1;
     for (size_t i = 0; i < param->dims.len; i++)
-        if (is_extent(param->dims.data[i].size) &&
+        if (tcc_sema_is_extent(param->dims.data[i].size) &&
             __builtin_mul_overflow(elems, param->dims.data[i].size, &elems))
             elems = INT64_MAX;
     if (elems > MAX_ELEMS)
@@ -169,7 +129,7 @@ static void check_kernel(tcc_sema *s, tcc_ast_kernel *kernel)
     for (size_t i = 0; i < kernel->params.len; i++) {
         tcc_ast_param *param = kernel->params.data[i];
         for (size_t j = 0; j < param->dims.len; j++)
-            bind_dim(s, &param->dims.data[j]);
+            tcc_sema_dim(s, &param->dims.data[j]);
         check_size(s, param);
     }
     if (kernel->has_body && !has_output)
@@ -214,7 +174,7 @@ static void check_defines(tcc_sema *s, bool parsed)
         const char *name = s->defines.entries[i].name;
         const tcc_frontend_define *define = s->defines.entries[i].what;
         bool is_const = tcc_names_get(&s->consts, name), is_dim = tcc_names_get(&dims, name);
-        if (is_dim && !is_extent(define->value))
+        if (is_dim && !tcc_sema_is_extent(define->value))
             tcc_error(s->diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0},
                       "-D %s=%lld: a dimension must be from 1 to %lld", name,
                       (long long)define->value, (long long)TCC_MAX_EXTENT);

@@ -1,7 +1,7 @@
-/* sema: does a syntax tree mean anything? sema.c has the file and signatures, sema_body.c statements, rename.c those
- * that are read with other indices, sema_domain.c domains of indices, sema_expr.c expressions and indices, sema_type.c
- * what is an integer and what a float, sema_schedule.c schedules. Every error is reported where it is made, once: what
- * depends on something wrong keeps silent.
+/* sema: does a syntax tree mean anything? sema.c has the file and signatures, sema_dim.c dimensions, sema_body.c
+ * statements, rename.c those that are read with other indices, sema_domain.c domains of indices, sema_expr.c expressions
+ * and indices, sema_type.c what is an integer and what a float, sema_schedule.c schedules. Every error is reported where
+ * it is made, once: what depends on something wrong keeps silent.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_FRONTEND_SEMA_H
@@ -83,6 +83,8 @@ tcc_ast_index *tcc_sema_index(tcc_sema *s, const char *name, tcc_loc loc);
 void tcc_sema_find_at(tcc_sema *s, tcc_ast_expr *e);
 /* Checks domains, and gives reductions those of their indices. */
 void tcc_sema_domains(tcc_sema *s);
+/* Gives an index that has no extent yet the values that its bounds say, if they do. */
+void tcc_sema_bound(tcc_sema *s, tcc_ast_index *index);
 /* Gives indices the extents that only their bounds give; every one must have one. */
 void tcc_sema_extents(tcc_sema *s);
 /* Finds or adds the indices of a list, which must be distinct, and returns the set of their bits.
@@ -106,6 +108,11 @@ void tcc_sema_unsupported(tcc_sema *s, tcc_loc loc, const char *what);
 /* In s->kernel, or of the file; NULL when undefined. */
 tcc_decl *tcc_sema_lookup(const tcc_sema *s, const char *name);
 tcc_decl *tcc_sema_declare(tcc_sema *s, tcc_names *scope, tcc_decl_kind kind, tcc_ast_name name);
+/* Finds what a dimension of a parameter is. */
+void tcc_sema_dim(tcc_sema *s, tcc_ast_dim *dim);
+/* The dimension that an expression without indices is; false where no dimension can be. */
+bool tcc_sema_dim_of(tcc_sema *s, const tcc_index_expr *x, tcc_ast_dim *out);
+bool tcc_sema_is_extent(int64_t size);
 /* How messages show a dimension: "K", "64", "K = 64". */
 const char *tcc_sema_dim_text(tcc_sema *s, const tcc_ast_dim *dim);
 /* A note at the declaration of a parameter: "'B' is declared f16[K, N] here". */

@@ -164,74 +164,75 @@ static bounds find_bounds(tcc_ir *ir, const tcc_ast_index *index)
     return b;
 }
 
-/* A product of dimensions and a number as the name of one: A.B.2; NULL: it is none, or has too many factors. */
-static const char *product_name(tcc_sema *s, const tcc_index_expr *x)
+/* Whether a domain says more than a least and a greatest value: further comparisons, or others. */
+static bool says_more(const tcc_ast_index *index)
 {
-    if (x->n != 1 || x->terms[0].number < 1 || x->terms[0].n > TCC_MAX_FACTORS)
-        return NULL;
-    const char *name = "";
-    for (size_t k = 0; k < x->terms[0].n; k++) {
-        if (x->terms[0].factors[k].kind != TCC_FACTOR_DIM)
-            return NULL;
-        name = tcc_arena_printf(s->arena, "%s%s%s", name, k ? "." : "", x->terms[0].factors[k].name);
+    size_t n = 0;
+    bool equal = false;
+    for (size_t i = 0; i < index->domain->exprs.len; i++) {
+        const tcc_ast_expr *e = index->domain->exprs.data[i];
+        bool compares = e->type == TCC_AST_BOOL && e->function->code == TCC_OP_arith_cmp;
+        n += compares;
+        equal |= compares && !strcmp(e->function->pred, "eq");
     }
-    if (x->terms[0].number > 1)
-        name = tcc_arena_printf(s->arena, "%s.%lld", name, (long long)x->terms[0].number);
-    return tcc_intern_get(s->ir->names, name, strlen(name));
+    return n != (equal ? 1 : 2);
 }
 
-/* The dimension that an expression is, or a number or a product as one; NULL: it is none of these. */
-static const tcc_ast_dim *dim_of(tcc_sema *s, const tcc_index_expr *x, tcc_loc loc)
+/* An index that is free keeps all values that its bounds give it. */
+static bool check_free_domain(tcc_sema *s, const tcc_ast_index *index)
 {
-    const tcc_names *dims = &s->kernel->dims;
-    int64_t number;
-    if (x && tcc_index_is_number(x, &number)) {
-        tcc_ast_dim *dim = TCC_NEW(s->arena, tcc_ast_dim);
-        *dim = (tcc_ast_dim){.name.loc = loc, .size = number > 0 ? number : 0};
-        return dim;
-    }
-    for (size_t i = 0; x && i < dims->len; i++)
-        if (x == tcc_index_dim(s->ir, dims->entries[i].name))
-            return dims->entries[i].what;
-    const char *product = x ? product_name(s, x) : NULL;
-    if (!product)
-        return NULL;
-    tcc_ast_dim *dim = TCC_NEW(s->arena, tcc_ast_dim);
-    *dim = (tcc_ast_dim){.name = {product, loc}};
-    return dim;
+    bool has_dim = index->extent && index->from;
+    if (!index->domain || index->reduced || (!has_dim && !says_more(index)))
+        return true;
+    tcc_loc loc = index->domain->name.loc;
+    if (has_dim)
+        tcc_error(s->diag, TCC_ERR_TYPE, loc, "index '%s' has a domain and is never reduced; it ranges over %s",
+                  index->name, tcc_sema_dim_text(s, index->extent));
+    else
+        tcc_error(s->diag, TCC_ERR_TYPE, loc,
+                  "index '%s' is never reduced: its domain may say only its least and its greatest value, as in "
+                  "'index %s: 0 <= %s && %s < 3;'",
+                  index->name, index->name, index->name, index->name);
+    return false;
 }
 
-static void bound(tcc_sema *s, tcc_ast_index *index)
+void tcc_sema_bound(tcc_sema *s, tcc_ast_index *index)
+{
+    bounds b = index->extent ? (bounds){NULL, NULL} : find_bounds(s->ir, index);
+    const tcc_index_expr *n = tcc_index_sub(s->ir, b.high, b.low);
+    int64_t number = 1;
+    tcc_ast_dim *extent = TCC_NEW(s->arena, tcc_ast_dim);
+    if (!n || (tcc_index_is_number(n, &number) && number < 1) || !tcc_sema_dim_of(s, n, extent))
+        return;
+    extent->name.loc = index->domain->name.loc;
+    index->extent = extent;
+    index->least = b.low->n ? b.low : NULL;
+}
+
+static void report_unbound(tcc_sema *s, const tcc_ast_index *index)
 {
     bounds b = find_bounds(s->ir, index);
-    int64_t least;
-    if (!b.low || !b.high) {
+    const tcc_index_expr *n = tcc_index_sub(s->ir, b.high, b.low);
+    int64_t number;
+    if (!b.low || !b.high)
         tcc_error(s->diag, TCC_ERR_TYPE, index->loc,
                   "nothing says how many values index '%s' has: it is no coordinate by itself; give it bounds, as in "
                   "'index %s: 0 <= %s && %s < 3;'",
                   index->name, index->name, index->name, index->name);
-        return;
-    }
-    const tcc_ast_dim *extent = dim_of(s, tcc_index_sub(s->ir, b.high, b.low), index->domain->name.loc);
-    if (!extent || !tcc_index_is_number(b.low, &least))
-        tcc_sema_unsupported(s, index->domain->name.loc,
-                             "bounds other than a number, and a number or product of dimensions more");
-    else if (!extent->size && !extent->name.text)
+    else if (n && tcc_index_is_number(n, &number) && number < 1)
         tcc_error(s->diag, TCC_ERR_TYPE, index->domain->name.loc, "no value of '%s' is within its bounds", index->name);
-    else {
-        index->extent = extent;
-        index->least = least;
-    }
+    else
+        tcc_error(s->diag, TCC_ERR_UNSUPPORTED, index->domain->name.loc, "too many values of '%s', or too long bounds",
+                  index->name);
 }
 
 void tcc_sema_extents(tcc_sema *s)
 {
     for (size_t i = 0; i < s->kernel->n_indices; i++) {
         tcc_ast_index *index = &s->kernel->indices[i];
-        if (index->domain && !index->reduced)
-            tcc_error(s->diag, TCC_ERR_TYPE, index->domain->name.loc, "index '%s' has a domain and is never reduced",
-                      index->name);
-        else if (!index->extent)
-            bound(s, index);
+        bool ok = check_free_domain(s, index);
+        tcc_sema_bound(s, index);
+        if (ok && !index->extent)
+            report_unbound(s, index);
     }
 }

@@ -84,6 +84,26 @@ static bool dims_agree(const tcc_ast_dim *a, const tcc_ast_dim *b)
            (a->size || b->size ? a->size == b->size : a->name.text == b->name.text);
 }
 
+/* How messages call the values of an index, and what gives it them: a parameter, or where there is none its bounds. */
+static const char *range_text(tcc_sema *s, const tcc_ast_index *index)
+{
+    const char *extent = tcc_sema_dim_text(s, index->extent);
+    if (!index->least)
+        return extent;
+    int64_t number;
+    tcc_ast_dim least = {0};
+    if (tcc_index_is_number(index->least, &number))
+        return tcc_arena_printf(s->arena, "%s values from %lld on", extent, (long long)number);
+    return tcc_sema_dim_of(s, index->least, &least)
+               ? tcc_arena_printf(s->arena, "%s values from %s on", extent, tcc_sema_dim_text(s, &least))
+               : extent;
+}
+
+static const char *place_text(tcc_sema *s, const tcc_ast_param *from)
+{
+    return from ? tcc_arena_printf(s->arena, "'%s'", from->name.text) : "its domain";
+}
+
 bool tcc_sema_bind(tcc_sema *s, const tcc_ast_param *param, tcc_loc access,
                    const tcc_ast_indices *uses)
 {
@@ -99,11 +119,11 @@ bool tcc_sema_bind(tcc_sema *s, const tcc_ast_param *param, tcc_loc access,
         const tcc_ast_param *from = index && index->extent ? index->from : param;
         for (size_t k = 0; k < i && !extent; k++) /* where an index has two of its dimensions */
             extent = uses->data[k].index == index ? &param->dims.data[k] : NULL;
-        if (!extent || dims_agree(extent, dim))
+        if (!extent || (dims_agree(extent, dim) && !(index && index->least)))
             continue;
-        tcc_error(s->diag, TCC_ERR_TYPE, uses->data[i].loc,
-                  "index '%s' ranges over %s in '%s' and over %s in '%s'", index->name,
-                  tcc_sema_dim_text(s, extent), from->name.text, tcc_sema_dim_text(s, dim), param->name.text);
+        tcc_error(s->diag, TCC_ERR_TYPE, uses->data[i].loc, "index '%s' ranges over %s in %s and over %s in '%s'",
+                  index->name, index->extent ? range_text(s, index) : tcc_sema_dim_text(s, extent),
+                  place_text(s, from), tcc_sema_dim_text(s, dim), param->name.text);
         tcc_sema_note_param(s, param);
         return false;
     }
@@ -182,6 +202,7 @@ static void share_extent(tcc_ast_index *index, const tcc_ast_index *other)
     if (!index->extent) {
         index->extent = other->extent;
         index->from = other->from;
+        index->least = other->least;
     }
 }
 
@@ -190,13 +211,13 @@ static bool bind_to_index(tcc_sema *s, const tcc_ast_index_use *use, tcc_ast_ind
 {
     if (!use->index)
         return true; /* a coordinate that is more */
+    tcc_sema_bound(s, index);
     share_extent(use->index, index);
     share_extent(index, use->index);
-    if (!index->extent || dims_agree(use->index->extent, index->extent))
+    if (!index->extent || (dims_agree(use->index->extent, index->extent) && use->index->least == index->least))
         return true;
-    tcc_error(s->diag, TCC_ERR_TYPE, use->loc, "index '%s' ranges over %s in '%s' and over %s in '%s'", use->text,
-              tcc_sema_dim_text(s, use->index->extent), use->index->from->name.text,
-              tcc_sema_dim_text(s, index->extent), stmt->name.text);
+    tcc_error(s->diag, TCC_ERR_TYPE, use->loc, "index '%s' ranges over %s in %s and over %s in '%s'", use->text,
+              range_text(s, use->index), place_text(s, use->index->from), range_text(s, index), stmt->name.text);
     tcc_note(s->diag, stmt->name.loc, "'%s' is defined here", stmt->name.text);
     return false;
 }
@@ -453,7 +474,7 @@ void tcc_sema_find_at(tcc_sema *s, tcc_ast_expr *e)
     else if (e->kind == TCC_AST_NAME && e->index)
         e->at = tcc_index_name(s->ir, e->index->name);
     else if (e->kind == TCC_AST_NAME && e->dim)
-        e->at = e->dim->size ? tcc_index_number(s->ir, e->dim->size) : tcc_index_dim(s->ir, e->dim->name.text);
+        e->at = e->dim->at;
 }
 
 void tcc_sema_expr(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt)

@@ -13,18 +13,7 @@ int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim)
 {
     if (!dim.name)
         return dim.size;
-    tcc_attr dims = tcc_attr_list(&run->signature->attrs, "dims");
-    int64_t extent = 1;
-    const char *left = dim.name;
-    tcc_extent_factor factor;
-    while (tcc_extent_take(&left, &factor)) {
-        int i = tcc_dims_find(dims, &factor);
-        if (factor.n && i < 0)
-            return -1;
-        if (__builtin_mul_overflow(extent, factor.n ? run->options->dims[i] : factor.number, &extent))
-            return INT64_MAX;
-    }
-    return extent;
+    return tcc_dims_value(tcc_attr_list(&run->signature->attrs, "dims"), run->options->dims, dim.name);
 }
 
 /* Of a persistent kernel, where there are as many tiles: two for each of two roles that take them in turn, since what

@@ -102,6 +102,11 @@ typedef enum tcc_bounds {
 tcc_bounds tcc_index_bounds(tcc_ir *ir, const tcc_index_expr *x, tcc_index_lookup *lookup, void *user,
                             tcc_index_range *out);
 
+/* How x changes with an index or a dimension over a box: 1 never falls, -1 never rises, 0 neither is known, or it lacks
+ * the name. */
+int tcc_index_direction(tcc_ir *ir, const tcc_index_expr *x, tcc_index_factor_kind kind, const char *name,
+                        tcc_index_lookup *lookup, void *user);
+
 /* As it is written in IR: `r + 2 * y - 1`, `h / ($H / $G)`; a dimension has a $ before it. */
 void tcc_index_print(tcc_str *out, const tcc_index_expr *x);
 

@@ -249,6 +249,15 @@ static int64_t count_to_try(const box *b)
     return n;
 }
 
+int tcc_index_direction(tcc_ir *ir, const tcc_index_expr *x, tcc_index_factor_kind kind, const char *which,
+                        tcc_index_lookup *lookup, void *user)
+{
+    box b = {.ir = ir};
+    const name n = {.kind = kind, .name = which};
+    int found = collect(&b, x, lookup, user) ? direction(&b, x, &n) : 0;
+    return found == NONE ? 0 : found;
+}
+
 /* ---- remainders -------------------------------------------------------------------------- */
 
 /* A quotient floor(a / y) of x such that x is c * (a % y) and a rest of fewer terms; NULL where there is none. */

@@ -61,7 +61,8 @@ typedef struct reader {
     tcc_ir *ir;
     tcc_lexer *lex;
     tcc_token *tok;
-    bool failed; /* and reported */
+    bool of_dims; /* a name is a dimension's */
+    bool failed;  /* and reported */
 } reader;
 
 bool tcc_index_begins(const tcc_lexer *lex, const tcc_token *tok)
@@ -108,7 +109,7 @@ static const tcc_index_expr *read_factor(reader *r, unsigned depth)
         next(r);
         wrong = tcc_token_int(&t, &number);
         return wrong ? fail(r, t.loc, wrong) : tcc_index_number(r->ir, number);
-    case TOK_IDENT: return read_name(r, false);
+    case TOK_IDENT: return read_name(r, r->of_dims);
     case '$':
         next(r);
         return r->tok->kind == TOK_IDENT ? read_name(r, true) : fail(r, r->tok->loc, "expected a dimension after '$'");
@@ -170,7 +171,14 @@ static const tcc_index_expr *read_sum(reader *r, unsigned depth)
 
 const tcc_index_expr *tcc_index_parse(tcc_ir *ir, tcc_lexer *lex, tcc_token *tok)
 {
-    reader r = {ir, lex, tok, false};
+    reader r = {.ir = ir, .lex = lex, .tok = tok};
     const tcc_index_expr *x = read_sum(&r, 0);
+    return r.failed ? NULL : x;
+}
+
+const tcc_index_expr *tcc_index_parse_dim(tcc_ir *ir, tcc_lexer *lex, tcc_token *tok)
+{
+    reader r = {.ir = ir, .lex = lex, .tok = tok, .of_dims = true};
+    const tcc_index_expr *x = read_factor(&r, 0);
     return r.failed ? NULL : x;
 }

@@ -16,4 +16,7 @@ bool tcc_index_begins(const tcc_lexer *lex, const tcc_token *tok);
 /* Reads one; tok is the first token, then the first after it. NULL, reported, where there is none. */
 const tcc_index_expr *tcc_index_parse(tcc_ir *ir, tcc_lexer *lex, tcc_token *tok);
 
+/* Reads what computes a dimension, in parentheses and of dimensions alone, without a $ before them. */
+const tcc_index_expr *tcc_index_parse_dim(tcc_ir *ir, tcc_lexer *lex, tcc_token *tok);
+
 #endif

@@ -20,6 +20,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/index_dim.h"
 #include "ir/index_text.h"
 #include "ir/ir.h"
 #include "ir/layout.h"
@@ -136,6 +137,10 @@ static bool parse_dim(parser *p, tcc_dim *dim)
         dim->name = intern(p, p->tok);
         next(p);
         return true;
+    }
+    if (p->tok.kind == '(') {
+        const tcc_index_expr *x = tcc_index_parse_dim(p->ir, &p->lex, &p->tok);
+        return x && (tcc_dim_of_index(p->ir, x, dim) || FAIL(p, loc, "not an extent"));
     }
     if (p->tok.kind != TOK_INT)
         return expected(p, "an extent");

@@ -23,16 +23,12 @@ static const char *append(expr_reader *r, tcc_attr a, int nesting);
 
 static const char *append_dim(expr_reader *r, const char *name)
 {
-    const char *left = name, *wrong = NULL;
-    tcc_extent_factor factor;
-    for (size_t n = 0; !wrong && tcc_extent_take(&left, &factor); n++) {
-        int dim = tcc_dims_find(r->dims, &factor);
-        if (factor.n && dim < 0)
-            return tcc_arena_printf(r->arena, "names no dimension '%s'", name);
-        wrong = factor.n ? push(r, TCC_EXPR_dim, dim) : push(r, TCC_EXPR_number, factor.number);
-        if (!wrong && n)
-            wrong = push(r, TCC_EXPR_mul, 0);
-    }
+    tcc_expr e;
+    const char *wrong = NULL;
+    if (!tcc_dims_compile(r->arena, r->dims, name, &e))
+        return tcc_arena_printf(r->arena, "names no dimension '%s'", name);
+    for (size_t i = 0; i < e.n && !wrong; i++)
+        wrong = push(r, e.steps[i].code, e.steps[i].number);
     return wrong;
 }
 

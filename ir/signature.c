@@ -294,6 +294,16 @@ static bool add_record(tcc_func *s, tcc_attr record)
     return true;
 }
 
+/* Takes a factor off a dimension's name, which one in parentheses is as a whole. */
+static bool take_part(const char **name, tcc_extent_factor *out)
+{
+    if (!tcc_extent_is_sum(*name))
+        return tcc_extent_take(name, out);
+    *out = (tcc_extent_factor){*name, strlen(*name), 0};
+    *name += out->n;
+    return true;
+}
+
 /* The product of the numbers among the factors of a type's dimensions, as far as 64 bits hold it. */
 static uint64_t number_of(const tcc_type *t)
 {
@@ -301,7 +311,7 @@ static uint64_t number_of(const tcc_type *t)
     for (unsigned d = 0; d < t->rank; d++) {
         const char *left = t->dims[d].name;
         n *= left ? 1 : (uint64_t)t->dims[d].size;
-        for (tcc_extent_factor factor; left && tcc_extent_take(&left, &factor);)
+        for (tcc_extent_factor factor; left && take_part(&left, &factor);)
             n *= factor.n ? 1 : (uint64_t)factor.number;
     }
     return n;
@@ -313,7 +323,7 @@ static unsigned count_name(const tcc_type *t, const tcc_extent_factor *name)
     unsigned n = 0;
     for (unsigned d = 0; d < t->rank; d++) {
         const char *left = t->dims[d].name;
-        for (tcc_extent_factor factor; left && tcc_extent_take(&left, &factor);)
+        for (tcc_extent_factor factor; left && take_part(&left, &factor);)
             n += factor.n == name->n && !memcmp(factor.name, name->name, name->n);
     }
     return n;
@@ -326,7 +336,7 @@ static bool same_elements(const tcc_type *a, const tcc_type *b)
                 number_of(a) == number_of(b);
     for (unsigned i = 0; same && i < a->rank + b->rank; i++) {
         const char *left = i < a->rank ? a->dims[i].name : b->dims[i - a->rank].name;
-        for (tcc_extent_factor factor; same && left && tcc_extent_take(&left, &factor);)
+        for (tcc_extent_factor factor; same && left && take_part(&left, &factor);)
             same = !factor.n || count_name(a, &factor) == count_name(b, &factor);
     }
     return same;
@@ -408,9 +418,9 @@ static bool set_dims(const tcc_func *f, tcc_func *s, tcc_diag *diag)
         const tcc_type *t = s->body->args[i]->type;
         for (unsigned d = 0; d < t->rank; d++) {
             tcc_extent_factor factor;
-            for (const char *left = t->dims[d].name; left && tcc_extent_take(&left, &factor);) {
-                const char *name = factor.n ? tcc_arena_strndup(s->ir->arena, factor.name, factor.n) : NULL;
-                if (!name || has_name(names.data, names.len, name))
+            for (const char *left = t->dims[d].name; left && tcc_extent_take_name(&left, &factor);) {
+                const char *name = tcc_arena_strndup(s->ir->arena, factor.name, factor.n);
+                if (has_name(names.data, names.len, name))
                     continue;
                 if (given)
                     return wrong(f, diag, "an argument has a dimension that is not in 'dims'");
@@ -534,9 +544,25 @@ bool tcc_dims_have(tcc_attr dims, const char *name)
 {
     tcc_extent_factor factor;
     bool all = true;
-    while (all && tcc_extent_take(&name, &factor))
-        all = !factor.n || tcc_dims_find(dims, &factor) >= 0;
+    while (all && tcc_extent_take_name(&name, &factor))
+        all = tcc_dims_find(dims, &factor) >= 0;
     return all;
+}
+
+static int find_dim(const void *dims, const tcc_extent_factor *factor)
+{
+    return tcc_dims_find(*(const tcc_attr *)dims, factor);
+}
+
+int64_t tcc_dims_value(tcc_attr dims, const int64_t *extents, const char *name)
+{
+    int64_t n;
+    return tcc_extent_eval(name, find_dim, &dims, extents, &n) ? n : -1;
+}
+
+bool tcc_dims_compile(tcc_arena *arena, tcc_attr dims, const char *name, tcc_expr *out)
+{
+    return tcc_extent_compile(arena, name, false, find_dim, &dims, out);
 }
 
 static bool same_type(const tcc_type *a, const tcc_type *b)

@@ -70,6 +70,10 @@ const tcc_func *tcc_func_parameters(const tcc_func *f, tcc_arena *arena, tcc_dia
 
 /* Which of `dims`, a list of names, a factor of a dimension is; -1: none, as where it is a number. */
 int tcc_dims_find(tcc_attr dims, const tcc_extent_factor *factor);
+/* The extent that a dimension has by its name where those of `dims` have these; -1: it names one that is not there. */
+int64_t tcc_dims_value(tcc_attr dims, const int64_t *extents, const char *name);
+/* The same as an expression; false where it is none. */
+bool tcc_dims_compile(tcc_arena *arena, tcc_attr dims, const char *name, tcc_expr *out);
 /* Whether all factors of a dimension's name (support/extent.h) are numbers or in `dims`, a list of names. */
 bool tcc_dims_have(tcc_attr dims, const char *name);
 

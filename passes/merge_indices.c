@@ -100,17 +100,29 @@ static int place_in_tensor(const tcc_value *tensor, run_of *run)
     return at < 0 || have_dims(run, tensor->type->dims + at) ? at : -2;
 }
 
-/* The product of the dimensions; false where it is more than a dimension can be. */
+/* Multiplies by a number; false where it is more than a dimension can be. */
+static bool scale(int64_t *number, int64_t by)
+{
+    return by >= 1 && !__builtin_mul_overflow(*number, by, number) && *number <= TCC_MAX_EXTENT;
+}
+
+/* The product of the dimensions; false where it is more than a dimension can be, or none of names and numbers. */
 static bool multiply(tcc_ir *ir, const run_of *run, tcc_dim *out)
 {
     int64_t number = 1;
+    size_t n = 0;
     const char *name = "";
     for (size_t i = 0; i < run->n; i++) {
-        const tcc_dim *d = &run->dims[i];
-        if (d->name)
-            name = tcc_arena_printf(ir->arena, "%s%s%s", name, *name ? "." : "", d->name);
-        else if (d->size < 1 || (number *= d->size) > TCC_MAX_EXTENT)
+        const char *left = run->dims[i].name;
+        tcc_extent_factor f;
+        if (left ? tcc_extent_is_sum(left) : !scale(&number, run->dims[i].size))
             return false;
+        while (left && tcc_extent_take(&left, &f)) {
+            if (f.n ? ++n > TCC_MAX_FACTORS : !scale(&number, f.number))
+                return false;
+            if (f.n)
+                name = tcc_arena_printf(ir->arena, "%s%s%.*s", name, *name ? "." : "", (int)f.n, f.name);
+        }
     }
     if (*name && number > 1)
         name = tcc_arena_printf(ir->arena, "%s.%lld", name, (long long)number);

@@ -48,12 +48,6 @@ typedef struct indexing {
     const char *const *names;
 } indexing;
 
-/* That of a tensor which is passed. */
-static bool is_one_dimension(const tcc_extent *e)
-{
-    return e->dim < 0 || (!e->n_more && !e->number);
-}
-
 static bool read_indexing(tcc_manifest_reader *r, const char *where, const tcc_json *v, indexing *out)
 {
     size_t i = 0;
@@ -84,6 +78,17 @@ static bool read_indices(tcc_manifest_reader *r, const char *where, const tcc_js
     return true;
 }
 
+/* The name by which callers know an argument's dimension. Below 0 one that is computed is refused, and not empty. */
+static const char *name_of(tcc_manifest_reader *r, const char *name, tcc_extent *extent)
+{
+    if (!extent->of)
+        return r->kernel->dims[extent->dim];
+    tcc_expr *of = TCC_NEW(r->arena, tcc_expr);
+    if (tcc_extent_compile(r->arena, name, true, tcc_manifest_find_dim, r, of))
+        extent->of = of;
+    return tcc_extent_text(r->arena, name);
+}
+
 static bool read_arg_info(tcc_manifest_reader *r, const char *where, const tcc_json *v, tcc_arg_info *out,
                           const tcc_elem_type **type, const tcc_extent **extents_out)
 {
@@ -103,12 +108,10 @@ static bool read_arg_info(tcc_manifest_reader *r, const char *where, const tcc_j
     int64_t *numbers = TCC_NEW_ARRAY(r->arena, int64_t, rank);
     if (!tcc_read_extents(r, tcc_place_in(r, where, "dims"), dims, extents))
         return false;
-    for (size_t i = 0; i < rank; i++) {
-        if (!is_one_dimension(&extents[i]))
-            return tcc_bad_manifest(r, tcc_place_at(r, tcc_place_in(r, where, "dims"), i),
-                                    "a product, must be one dimension");
-        bool symbolic = extents[i].dim >= 0;
-        names[i] = symbolic ? r->kernel->dims[extents[i].dim] : NULL;
+    const tcc_json *dim = dims->first;
+    for (size_t i = 0; i < rank; i++, dim = dim->next) {
+        bool symbolic = extents[i].dim >= 0 || extents[i].of;
+        names[i] = symbolic ? name_of(r, dim->string, &extents[i]) : NULL;
         numbers[i] = symbolic ? -1 : extents[i].number;
     }
     if (tcc_json_member(v, "indices") && /* only comparisons need it */

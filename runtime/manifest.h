@@ -33,12 +33,11 @@ typedef struct tcc_elem_type {
     CUtensorMapDataType map_type; /* of those with whole bytes */
 } tcc_elem_type;
 
-/* The extent of one dimension: a symbolic one's index, or a number; or the product of several. */
+/* The extent of one dimension: a symbolic one's index, what computes it of such, or a number. */
 typedef struct tcc_extent {
-    int dim; /* -1: the number */
-    unsigned n_more;
-    int more[TCC_MAX_FACTORS - 1]; /* dimensions that it is multiplied by; */
-    int64_t number;                /* with them, or a dimension: and by this, 0: nothing */
+    int dim;            /* -1: computed, or the number */
+    const tcc_expr *of; /* NULL: it is not computed */
+    int64_t number;
     int64_t multiple; /* to which it is rounded up, as a factor of a product; 0: it is not */
 } tcc_extent;
 

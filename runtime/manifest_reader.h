@@ -53,6 +53,8 @@ bool tcc_read_count(tcc_manifest_reader *r, const char *where, const tcc_json *v
 
 /* By what the kernel that is being read has. */
 bool tcc_read_arg(tcc_manifest_reader *r, const char *where, const tcc_json *v, bool scalar, unsigned *out);
+/* The number of the kernel's dimension that a name is; user: the reader. */
+tcc_extent_find tcc_manifest_find_dim;
 bool tcc_read_extent(tcc_manifest_reader *r, const char *where, const tcc_json *v, tcc_extent *out);
 bool tcc_read_extents(tcc_manifest_reader *r, const char *where, const tcc_json *v, tcc_extent *out);
 bool tcc_read_product(tcc_manifest_reader *r, const char *where, const tcc_json *v, tcc_product *out);

@@ -93,35 +93,29 @@ bool tcc_read_arg(tcc_manifest_reader *r, const char *where, const tcc_json *v, 
     return TCC_BAD_MANIFEST(r, where, "unknown argument '%s'", name);
 }
 
-static int find_dim(const tcc_manifest_reader *r, const tcc_extent_factor *factor)
+int tcc_manifest_find_dim(const void *user, const tcc_extent_factor *factor)
 {
+    const tcc_manifest_reader *r = user;
     for (size_t i = 0; i < r->kernel->n_dims; i++)
         if (tcc_extent_is(factor, r->kernel->dims[i]))
             return (int)i;
     return -1;
 }
 
-/* A number, the name of a dimension, or names and numbers that are multiplied, joined by dots. */
+/* A number, the name of a dimension, or one that says how it is computed (support/extent.h). */
 bool tcc_read_extent(tcc_manifest_reader *r, const char *where, const tcc_json *v, tcc_extent *out)
 {
     *out = (tcc_extent){.dim = -1};
     if (!tcc_json_is(v, TCC_JSON_STRING))
         return tcc_read_int(r, where, v, 0, tcc_max_number, &out->number);
-    tcc_extent_factor factor;
-    for (const char *left = v->string; tcc_extent_take(&left, &factor);) {
-        int dim = factor.n ? find_dim(r, &factor) : -1;
-        bool fits = factor.n ? dim >= 0 && (out->dim < 0 || out->n_more < TCC_MAX_FACTORS - 1)
-                             : !out->number && factor.number > 0 && factor.number <= TCC_MAX_EXTENT;
-        if (!fits)
-            return TCC_BAD_MANIFEST(r, where, "unknown dimension '%s'", v->string);
-        if (!factor.n)
-            out->number = factor.number;
-        else if (out->dim < 0)
-            out->dim = dim;
-        else
-            out->more[out->n_more++] = dim;
-    }
-    return out->dim >= 0 || TCC_BAD_MANIFEST(r, where, "unknown dimension '%s'", v->string);
+    tcc_expr *of = TCC_NEW(r->arena, tcc_expr);
+    if (!tcc_extent_compile(r->arena, v->string, false, tcc_manifest_find_dim, r, of))
+        return TCC_BAD_MANIFEST(r, where, "unknown dimension '%s'", v->string);
+    if (of->n == 1 && of->steps[0].code == TCC_EXPR_dim)
+        out->dim = (int)of->steps[0].number;
+    else
+        out->of = of;
+    return true;
 }
 
 bool tcc_read_extents(tcc_manifest_reader *r, const char *where, const tcc_json *v, tcc_extent *out)
@@ -207,14 +201,12 @@ static bool append_expr(tcc_manifest_reader *r, const char *where, const tcc_jso
     }
     if (!tcc_read_extent(r, where, v, &extent))
         return false;
-    if (extent.dim < 0)
-        return push(r, where, e, TCC_EXPR_number, extent.number);
-    bool ok = push(r, where, e, TCC_EXPR_dim, extent.dim);
-    for (unsigned i = 0; i < extent.n_more && ok; i++)
-        ok = push(r, where, e, TCC_EXPR_dim, extent.more[i]) && push(r, where, e, TCC_EXPR_mul, 0);
-    if (extent.number && ok)
-        ok = push(r, where, e, TCC_EXPR_number, extent.number) && push(r, where, e, TCC_EXPR_mul, 0);
-    return ok;
+    bool ok = true;
+    for (size_t i = 0; extent.of && ok && i < extent.of->n; i++)
+        ok = push(r, where, e, extent.of->steps[i].code, extent.of->steps[i].number);
+    return extent.of         ? ok
+           : extent.dim >= 0 ? push(r, where, e, TCC_EXPR_dim, extent.dim)
+                             : push(r, where, e, TCC_EXPR_number, extent.number);
 }
 
 bool tcc_read_expr(tcc_manifest_reader *r, const char *where, const tcc_json *v, tcc_expr *out)

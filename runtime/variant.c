@@ -5,23 +5,17 @@
 #include <math.h> /* with only libc's functions: a standalone program must not need libm */
 #include <string.h>
 
+#include "support/str.h"
+
 /* Limits of cuTensorMapEncodeTiled. */
 #define MAX_MAP_EXTENT (UINT64_C(1) << 32)
 #define MAX_MAP_STRIDE_BYTES ((INT64_C(1) << 40) - 1)
 
-/* The highest number where it leaves 64 bits. */
-static int64_t product_of(const tcc_extent *e, const int64_t *dims)
-{
-    int64_t n = dims[e->dim];
-    for (unsigned i = 0; i < e->n_more; i++)
-        if (__builtin_mul_overflow(n, dims[e->more[i]], &n))
-            return INT64_MAX;
-    return e->number && __builtin_mul_overflow(n, e->number, &n) ? INT64_MAX : n;
-}
-
 int64_t tcc_extent_value(const tcc_extent *e, const int64_t *dims)
 {
-    int64_t n = e->dim < 0 ? e->number : product_of(e, dims);
+    int64_t n = e->dim < 0 ? e->number : dims[e->dim];
+    if (e->of && !tcc_expr_value(e->of, dims, NULL, &n))
+        n = INT64_MAX;
     if (!e->multiple || n % e->multiple == 0)
         return n;
     return n <= INT64_MAX - e->multiple ? n - n % e->multiple + e->multiple : INT64_MAX;
@@ -68,6 +62,26 @@ static bool check_arg(const tcc_kernel_desc *k, size_t i, const int64_t *dims, t
     return false;
 }
 
+/* Checks that tensors whose dimensions are computed have no fewer elements than none. */
+static bool check_computed(const tcc_kernel_desc *k, const tcc_arg_info *info, const tcc_extent *extents,
+                           const int64_t *dims, tcc_diag *diag)
+{
+    for (unsigned d = 0; d < info->rank; d++) {
+        int64_t n = extents[d].of ? tcc_extent_value(&extents[d], dims) : 0;
+        if (n >= 0 && n <= TCC_MAX_EXTENT)
+            continue;
+        tcc_str given = {0};
+        for (size_t i = 0; i < k->n_dims; i++)
+            tcc_str_printf(&given, "%s%s %" PRId64, i ? ", " : "", k->dims[i], dims[i]);
+        tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "kernel '%s': dimension %s of '%s' is %" PRId64
+                  " with %s; it must be from 0 to %" PRId64, k->name, info->dims[d], info->name, n,
+                  tcc_str_text(&given), (int64_t)TCC_MAX_EXTENT);
+        tcc_str_free(&given);
+        return false;
+    }
+    return true;
+}
+
 /* Checks all arguments; *empty is set if an output has no elements. */
 static bool check_launch(const tcc_kernel_desc *k, const int64_t *dims, size_t n_dims,
                          const tcc_arg *args, size_t n_args, bool is_launched, tcc_diag *diag,
@@ -88,7 +102,8 @@ static bool check_launch(const tcc_kernel_desc *k, const int64_t *dims, size_t n
     *empty = false;
     for (size_t i = 0; i < n_args; i++) {
         int64_t bytes = 1;
-        if (!check_arg(k, i, dims, args[i], is_launched, diag, &bytes))
+        if (!check_computed(k, &k->args[i], k->arg_extents[i], dims, diag) ||
+            !check_arg(k, i, dims, args[i], is_launched, diag, &bytes))
             return false;
         if (!bytes && k->args[i].role != TCC_ARG_IN)
             *empty = true;

@@ -44,7 +44,7 @@ tcc_status tcc_plan_launch(const tcc_kernel_desc *k, const tcc_device_attrs *dev
 int64_t tcc_plan_offset(const tcc_expr *offset, const tcc_device_attrs *device,
                         const int64_t *dims);
 
-/* The value of an extent. */
+/* The value of an extent, the highest number where it leaves 64 bits. */
 int64_t tcc_extent_value(const tcc_extent *e, const int64_t *dims);
 
 /* The scalar converted to its type, rounded to nearest even: kernels take f16 and bf16 scalars

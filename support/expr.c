@@ -67,14 +67,14 @@ bool tcc_expr_push(tcc_arena *arena, tcc_expr *e, tcc_expr_code code, int64_t nu
     return true;
 }
 
-static bool apply(tcc_expr_code op, int64_t a, int64_t b, int64_t *out)
+bool tcc_expr_apply(tcc_expr_code op, int64_t a, int64_t b, int64_t *out)
 {
     bool divides = a >= 0 && b > 0;
     switch (op) {
     case TCC_EXPR_add: return !__builtin_add_overflow(a, b, out);
     case TCC_EXPR_sub: return !__builtin_sub_overflow(a, b, out);
     case TCC_EXPR_mul: return !__builtin_mul_overflow(a, b, out);
-    case TCC_EXPR_div: *out = divides ? a / b : 0; return divides;
+    case TCC_EXPR_div: *out = b > 0 ? a / b - (a % b < 0) : 0; return b > 0;
     case TCC_EXPR_ceildiv: *out = divides ? a / b + (a % b != 0) : 0; return divides;
     case TCC_EXPR_roundup:
         return divides && !__builtin_mul_overflow(a / b + (a % b != 0), b, out);
@@ -97,7 +97,7 @@ bool tcc_expr_value(const tcc_expr *e, const int64_t *dims, const tcc_device_att
         case TCC_EXPR_device: stack[++top] = device->value[s->number]; break;
         default:
             top--;
-            if (!apply(s->code, stack[top], stack[top + 1], &stack[top]))
+            if (!tcc_expr_apply(s->code, stack[top], stack[top + 1], &stack[top]))
                 return false;
         }
     }

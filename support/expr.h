@@ -65,6 +65,8 @@ typedef struct tcc_expr {
 /* Appends a step. False where the expression gets too long or deep, or its operands are missing. */
 bool tcc_expr_push(tcc_arena *arena, tcc_expr *e, tcc_expr_code code, int64_t number);
 
+/* An operation on two numbers; false where it has no result, or one that leaves 64 bits. */
+bool tcc_expr_apply(tcc_expr_code op, int64_t a, int64_t b, int64_t *out);
 /* False where a number leaves 64 bits, or a division has no result. */
 bool tcc_expr_value(const tcc_expr *e, const int64_t *dims, const tcc_device_attrs *device,
                     int64_t *out);

@@ -91,8 +91,10 @@ typedef struct tcc_arg_info {
     const char *type; /* "f16", "bf16", "f32", "f64", …; i4 and u4: two elements in a byte, the first in the low half */
     tcc_arg_role role;
     unsigned rank;           /* 0 for scalars */
-    const char *const *dims; /* rank names; NULL if the extent is a number */
-    const int64_t *extents;  /* rank numbers; -1 if the extent is a name */
+    /* rank names; NULL if the extent is a number. One that is computed of the kernel's symbolic dimensions is named as
+     * it is computed: "W + P - 1"; tcc_kernel_extent computes it. */
+    const char *const *dims;
+    const int64_t *extents; /* rank numbers; -1 if the extent is a name */
     /* rank names: the index of the source that runs along each dimension; NULL if there are several, or
      * if the manifest does not contain it */
     const char *const *indices;
@@ -111,6 +113,14 @@ TCC_API const char *tcc_kernel_sum_type(const tcc_kernel *k);
 /* Arguments: parameters as declared, then outputs. info NULL when out of range. Borrowed. */
 TCC_API size_t tcc_kernel_arg_count(const tcc_kernel *k);
 TCC_API const tcc_arg_info *tcc_kernel_arg(const tcc_kernel *k, size_t i);
+/* The extent that a launch with these extents (in the order of tcc_kernel_dim_name) takes dimension d of the i-th
+ * argument to have. Below 0 or INT64_MAX where there is none; -1 when i or d is out of range. */
+TCC_API int64_t tcc_kernel_extent(const tcc_kernel *k, size_t i, unsigned d, const int64_t *dims);
+/* Sets those of `dims` that are -1 to what the shapes of arguments say: for each the extents of its dimensions, or NULL
+ * where they are not known. A dimension that is nowhere one of them by itself is computed from one that is computed of
+ * it, where only one value of it fits: 2 * N says what N is, N / 2 does not. The others stay -1, and false is returned.
+ * Whether extents agree with each other is not checked: tcc_kernel_extent says what they must be. */
+TCC_API bool tcc_kernel_solve(const tcc_kernel *k, const int64_t *const *shapes, int64_t *dims);
 
 /* ---- launching ------------------------------------------------------------------------- */
 

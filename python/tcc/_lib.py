@@ -166,6 +166,7 @@ _FUNCTIONS = {
     "tcc_kernel_flops": (c.c_double, [_handle, _array]),
     "tcc_kernel_dim_count": (c.c_size_t, [_handle]),
     "tcc_kernel_dim_name": (c.c_char_p, [_handle, c.c_size_t]),
+    "tcc_kernel_solve": (c.c_bool, [_handle, _array, _array]),
     "tcc_kernel_arg_count": (c.c_size_t, [_handle]),
     "tcc_kernel_arg": (c.POINTER(ArgInfo), [_handle, c.c_size_t]),
     "tcc_kernel_prepare": ("status", [_handle, _array, c.c_size_t, _array, c.c_size_t]),

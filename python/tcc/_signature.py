@@ -13,6 +13,7 @@ from . import _arrays
 from ._arrays import HOST, Unsuitable, View
 from ._elements import ELEMENTS, PACKED, Element
 from ._errors import ArgumentError
+from ._extents import extent_of, names_in
 from ._lib import IN, INOUT, OUT, SCALAR, lib, text_of
 
 WRITTEN = ("out", "inout")
@@ -28,7 +29,7 @@ class Argument(NamedTuple):
     role: str
     """"in", "out", "inout" or "scalar"."""
     shape: tuple[str | int, ...]
-    """For each dimension its name or its extent."""
+    """For each dimension its name, as "M", or how it is computed, as "2 * M"; or its extent."""
 
     def __str__(self) -> str:
         return f"{self.name}: {self.type}" + (f"[{', '.join(map(str, self.shape))}]" if self.shape else "")
@@ -84,6 +85,7 @@ class Signature:
     """A kernel's signature, and the plans of its calls."""
 
     def __init__(self, handle: c.c_void_p):
+        self._handle = handle
         self.name: str = text_of(lib.tcc_kernel_name(handle))
         self.args = tuple(_argument(handle, i) for i in range(lib.tcc_kernel_arg_count(handle)))
         self.dims: tuple[str, ...] = tuple(
@@ -170,12 +172,34 @@ class Signature:
     def _bind(self, bound: dict[str, tuple[int, str]], argument: Argument, shape: tuple[int, ...]) -> None:
         """Binds the extents of an array, and rejects those that differ from earlier ones."""
         for axis, (wanted, extent) in enumerate(zip(argument.shape, shape)):
+            if isinstance(wanted, str) and wanted not in self.dims:
+                continue  # computed
             known, where = (wanted, "the kernel") if isinstance(wanted, int) else bound.setdefault(
                 wanted, (extent, f"'{argument.name}'"))
             if known != extent:
                 name = f"{wanted} " if isinstance(wanted, str) else ""
                 raise ArgumentError(f"{self.name}: dimension {axis} of '{argument.name}', {name}in {argument}, is "
                                     f"{extent}, and {known} in {where}")
+
+    def solve(self, bound: dict[str, tuple[int, str]], shapes: Mapping[int, tuple[int, ...]]) -> dict[str, int]:
+        """The extents of all dimensions. Those that no array has by itself are computed from what is computed of them,
+        which must be what the others say."""
+        dims = (c.c_int64 * len(self.dims))(*(bound[d][0] if d in bound else -1 for d in self.dims))
+        arrays = [(c.c_int64 * len(shape))(*shape) for shape in shapes.values()]
+        pointers = dict(zip(shapes, (c.cast(a, c.c_void_p) for a in arrays)))
+        if not lib.tcc_kernel_solve(self._handle, (c.c_void_p * len(self.args))(
+                *(pointers.get(i) for i in range(len(self.args)))), dims):
+            unknown = [d for d, n in zip(self.dims, dims) if n < 0]
+            raise ArgumentError(f"{self.name}: the shapes of its arguments leave open what {unknown[0]} is: {self}")
+        extents = dict(zip(self.dims, dims))
+        for i, shape in shapes.items():
+            for axis, (wanted, extent) in enumerate(zip(self.args[i].shape, shape)):
+                known = extent_of(wanted, extents)
+                if known != extent and isinstance(wanted, str):
+                    where = ", ".join(f"{d} {extents[d]}" for d in dict.fromkeys(names_in(wanted)))
+                    raise ArgumentError(f"{self.name}: dimension {axis} of '{self.args[i].name}', {wanted} in "
+                                        f"{self.args[i]}, is {extent}, and {known} with {where}")
+        return extents
 
     def _place(self, places: dict[int, str], argument: Argument, view: View) -> None:
         places.setdefault(view.ordinal, argument.name)
@@ -188,21 +212,27 @@ class Signature:
         """Checks arguments, and caches the result."""
         bound: dict[str, tuple[int, str]] = {}
         places: dict[int, str] = {}
+        shapes: dict[int, tuple[int, ...]] = {}
         packs, sizes = [], [0] * len(values)
         for i, (a, v) in enumerate(zip(self.args, values)):
             if a.role == "scalar":
                 continue
             shape, to_pack = self._shape_of(a, ELEMENTS[a.type], v)
             self._bind(bound, a, shape)
+            shapes[i] = shape
             self._place(places, a, v)
             packs += [i] * to_pack
             sizes[i] = math.prod(v.shape) if to_pack else bytes_of(a, v)
+        dims = self.solve(bound, shapes)
         outputs = []
-        for a in self.outputs:  # whose indices all occur in an argument
-            shape = tuple(d if isinstance(d, int) else bound[d][0] for d in a.shape)
+        for a in self.outputs:
+            shape = tuple(extent_of(d, dims) for d in a.shape)
+            for d, extent in zip(a.shape, shape):
+                if extent < 0:
+                    raise ArgumentError(f"{self.name}: '{a.name}' would have {d} = {extent}: {a}")
             outputs.append((shape, ELEMENTS[a.type].dtype))
         ordinal, = places
-        extents = struct.pack(f"{len(self.dims)}q", *(bound[d][0] for d in self.dims))
+        extents = struct.pack(f"{len(self.dims)}q", *(dims[d] for d in self.dims))
         plan = Plan(extents, tuple(outputs), tuple(packs), tuple(sizes), ordinal)
         if len(self._plans) == _MAX_PLANS:
             self._plans.clear()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Mapping
 
 from ._elements import ELEMENTS, PACKED
 from ._errors import ArgumentError, Error
+from ._extents import extent_of
 from ._signature import WRITTEN
 
 if TYPE_CHECKING:
@@ -101,14 +102,19 @@ def _fake(kernel: Kernel, args: tuple[Any, ...]) -> Any:
     """Outputs with only shapes and types."""
     import torch
 
-    inputs = [a for a in kernel.args if a.role != "out"]
-    bound: dict[Any, Any] = {}
-    first: Any = None
-    for a, x in zip(inputs, args):
-        if a.role != "scalar":
-            first = x if first is None else first
-            bound.update(zip(a.shape, _extents(a, x)))
-    outputs = tuple(first.new_empty([d if isinstance(d, int) else bound[d] for d in a.shape],
+    arrays = {i: x for i, (a, x) in enumerate(zip(kernel._signature.inputs, args)) if a.role != "scalar"}
+    first = next(iter(arrays.values()))
+    shapes = {i: _extents(kernel.args[i], x) for i, x in arrays.items()}
+    dims: dict[Any, Any] = {}
+    for i, shape in shapes.items():
+        dims.update(zip(kernel.args[i].shape, shape))
+    missing = [d for d in kernel.dims if d not in dims]
+    if missing and all(isinstance(n, int) for shape in shapes.values() for n in shape):
+        dims = kernel._signature.solve({}, {i: tuple(shape) for i, shape in shapes.items()})
+    elif missing:
+        raise ArgumentError(f"{kernel.name}: {missing[0]} is no dimension of an argument by itself, and extents are "
+                            "symbolic: compile with dynamic=False")
+    outputs = tuple(first.new_empty([extent_of(d, dims) for d in a.shape],
                                     dtype=getattr(torch, ELEMENTS[a.type].dtype))
                     for a in kernel.args if a.role == "out")
     return outputs[0] if len(outputs) == 1 else outputs or None

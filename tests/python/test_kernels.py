@@ -428,6 +428,33 @@ class Programs(unittest.TestCase):
         np.testing.assert_array_equal(c, np.maximum(a.astype(np.float64) @ b.astype(np.float64), 0))
 
 
+class Dimensions(unittest.TestCase):
+    """Dimensions that are computed of others."""
+
+    def test_computed_dimensions(self):
+        strips = tcc.jit("""
+kernel strips(X: f32[2 * H, W + P - 1], r: f32[P], s: f32[(W + 7) / 8]) -> (Y: f32[H, W], Z: f32[H / 2])
+{
+    Y[h, w] = s[w / 8] * sum(p) X[2 * h + 1, w + p] * r[p];
+    Z[i]    = i;
+}
+""", target="sm_90a", on="interp", tiles=1)
+        x, r, s = numbers((10, 22), np.float32), numbers(3, np.float32, 1), numbers(3, np.float32, 2)
+        y, z = strips(x, r, s)
+        self.assertEqual(strips.dims, ("H", "W", "P"))
+        self.assertEqual(strips.args[0].shape, ("2 * H", "P + W - 1"))
+        windows = np.lib.stride_tricks.sliding_window_view(x[1::2], 3, axis=1)
+        np.testing.assert_array_equal(y, s[np.arange(20) // 8] * (windows @ r))
+        np.testing.assert_array_equal(z, [0, 1])
+        for arguments, message in (
+                ((x, r, s[:2]), "dimension 0 of 's', (W + 7) / 8 in s: f32[(W + 7) / 8], is 2, and 3 with W 20"),
+                ((x[:9].copy(), r, s), "the shapes of its arguments leave open what H is: " + str(strips._signature)),
+                ((x[:, :1].copy(), r, s), "the shapes of its arguments leave open what W is: " + str(strips._signature))):
+            with self.assertRaises(tcc.ArgumentError) as caught:
+                strips(*arguments)
+            self.assertEqual(str(caught.exception), "strips: " + message)
+
+
 class Elements(unittest.TestCase):
     def product(self, a, b, element, sums="f32", target=None):
         k = tcc.jit(f"kernel p(A: {element}[M, K], B: {element}[N, K]) -> (C: {sums}[M, N])"

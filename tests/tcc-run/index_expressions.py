@@ -157,7 +157,39 @@ def wide(target):
          "c": table((7,), lambda m: m + sum(t % 2 for t in range(1, 46)) + 9, np.int32)})
 
 
+def strips(target):
+    x, s, r = floats(2, 10, 22), floats(3), floats(3)
+    run(target, "strips", dict(B=2, H=5, W=20, P=3), {"X": x, "s": s, "r": r},
+        {"Y": table((2, 5, 20), lambda b, h, w: s[w // 8] * sum(x[b, 2 * h + 1, w + p] * r[p] for p in range(3)))})
+
+
+def group_norm(target):
+    x = floats(11, 9)
+    total = [x[4 * g:4 * g + 4].sum() for g in range(3)]
+    run(target, "group_norm", dict(C=11, H=9), {"X": x}, {"Y": table((11, 9), lambda k, h: x[k, h] - total[k // 4])})
+
+
+def ranges(target):
+    x = floats(21)
+
+    def t(g):
+        return at(x, 2 * g) + g if 2 <= g <= 9 else 0
+
+    best = max(range(7, 14), key=lambda i: (x[i], -i))
+    run(target, "ranges", dict(N=7, M=5), {"X": x},
+        {"y": table((5, 7), lambda m, k: x[k + 7] * m),
+         "z": table((5,), lambda m: m + sum(x[i] * i for i in range(7, 14))),
+         "b": table((5,), lambda m: m + best, np.int32),
+         "w": table((21,), lambda n: t(2 * n) + t(n // 2) + x[n])})
+
+
+def cached(target):
+    k, page, x = floats(3, 4, 9).astype(np.float16), np.array([2, 0, 7, 1, -1], np.int32), floats(9)
+    run(target, "cached", dict(P=3, U=5, D=9), {"K": k, "page": page, "x": x},
+        {"O": table((9,), lambda e: x[e] + sum(at(k, page[j // 4], j % 4, e) for j in range(20)))})
+
+
 for target in ("sm_90a", "gfx1100"):
     for kernel in (convolution, pool, windows, experts, paged, numbers, places, triangle, shifted, inner, terms,
-                   counts, wide):
+                   counts, wide, strips, group_norm, ranges, cached):
         kernel(target)

@@ -151,25 +151,26 @@ static bool read_files(session *s, launch *l)
     return true;
 }
 
-/* The extent of a dimension in the files read; -1 when none has it. */
-static int64_t extent_in_files(const launch *l, const char *dim)
+/* Extents that are given, and those that follow from the files read. */
+static void find_dims(launch *l)
 {
-    for (size_t i = 0; i < l->n_args; i++) {
-        const tcc_arg_info *info = tcc_kernel_arg(l->kernel, i);
-        for (unsigned j = 0; l->files[i].data && j < info->rank && j < l->files[i].rank; j++)
-            if (info->dims[j] && !strcmp(info->dims[j], dim))
-                return l->files[i].shape[j];
+    const int64_t *shapes[MAX_ARGS] = {NULL};
+    for (size_t i = 0; i < l->n_args; i++)
+        if (l->files[i].data && l->files[i].rank == tcc_kernel_arg(l->kernel, i)->rank)
+            shapes[i] = l->files[i].shape;
+    for (size_t i = 0; i < l->n_dims; i++) {
+        const option_pair *size = option_find(&l->o->sizes, tcc_kernel_dim_name(l->kernel, i));
+        l->dims[i] = size ? size->extent : -1;
     }
-    return -1;
+    tcc_kernel_solve(l->kernel, shapes, l->dims);
 }
 
 static bool bind_dims(session *s, launch *l, run_result *out)
 {
     size_t len = 0;
+    find_dims(l);
     for (size_t i = 0; i < l->n_dims; i++) {
         const char *name = tcc_kernel_dim_name(l->kernel, i);
-        const option_pair *size = option_find(&l->o->sizes, name);
-        l->dims[i] = size ? size->extent : extent_in_files(l, name);
         if (l->dims[i] < 0) {
             session_error(s, "the extent of %s is not given: --size %s=N", name, name);
             return false;
@@ -203,7 +204,7 @@ static bool init_args(session *s, launch *l)
         const tcc_arg_info *info = tcc_kernel_arg(l->kernel, i);
         l->tensors[i].info = info;
         if (!(info->role == TCC_ARG_SCALAR ? set_scalar(s, l, i)
-                                           : tensor_init(s, &l->tensors[i], l->kernel, info, l->dims)))
+                                           : tensor_init(s, &l->tensors[i], l->kernel, i, l->dims)))
             return false;
     }
     return true;

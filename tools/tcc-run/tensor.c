@@ -8,9 +8,9 @@
 /* Each side of a tensor; a multiple of any alignment that matters. */
 enum { GUARD_BYTES = 1024 };
 
-bool tensor_init(session *s, tensor *t, const tcc_kernel *k, const tcc_arg_info *info,
-                 const int64_t *dims)
+bool tensor_init(session *s, tensor *t, const tcc_kernel *k, size_t arg, const int64_t *dims)
 {
+    const tcc_arg_info *info = tcc_kernel_arg(k, arg);
     *t = (tensor){.info = info, .type = elem_type_find(info->type), .n = 1};
     if (!t->type || info->rank > NPY_MAX_RANK) {
         session_error(s, "'%s': %s of rank %u is not supported here", info->name, info->type,
@@ -18,10 +18,11 @@ bool tensor_init(session *s, tensor *t, const tcc_kernel *k, const tcc_arg_info 
         return false;
     }
     for (unsigned i = 0; i < info->rank; i++) {
-        t->extents[i] = info->extents[i];
-        for (size_t j = 0; info->dims[i] && j < tcc_kernel_dim_count(k); j++)
-            if (!strcmp(info->dims[i], tcc_kernel_dim_name(k, j)))
-                t->extents[i] = dims[j];
+        t->extents[i] = tcc_kernel_extent(k, arg, i, dims);
+        if (t->extents[i] < 0) {
+            session_error(s, "dimension %s of '%s' is %" PRId64, info->dims[i], info->name, t->extents[i]);
+            return false;
+        }
         if (__builtin_mul_overflow(t->n, (size_t)t->extents[i], &t->n) || t->n > PTRDIFF_MAX / 8) {
             session_error(s, "'%s' has more elements than any memory: over %td", info->name,
                           PTRDIFF_MAX / 8);
@@ -42,13 +43,18 @@ void tensor_free(session *s, tensor *t)
 
 static bool fill_from_file(session *s, tensor *t, const npy *file)
 {
-    bool fits = file->rank == t->info->rank;
-    for (unsigned i = 0; fits && i < file->rank; i++)
-        fits = file->shape[i] == t->extents[i];
-    if (!fits) {
-        session_error(s, "the file for '%s' has a different shape", t->info->name);
+    if (file->rank != t->info->rank) {
+        session_error(s, "the file for '%s' has %u dimensions, not %u", t->info->name, file->rank, t->info->rank);
         return false;
     }
+    for (unsigned i = 0; i < file->rank; i++)
+        if (file->shape[i] != t->extents[i]) {
+            const char *name = t->info->dims[i], *comma = name ? "," : "", *space = name ? " " : "";
+            session_error(s, "the file for '%s' has a different shape: dimension %u%s%s%s%s is %" PRId64
+                          ", not %" PRId64, t->info->name, i, comma, space, name ? name : "", comma, file->shape[i],
+                          t->extents[i]);
+            return false;
+        }
     char why[512];
     bool converted = npy_convert(file, t->type, t->host, why, sizeof why);
     if (!converted)

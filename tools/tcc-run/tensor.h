@@ -24,8 +24,7 @@ typedef struct tensor {
 } tensor;
 
 /* Resolves type and extents. False after reporting. */
-bool tensor_init(session *s, tensor *t, const tcc_kernel *k, const tcc_arg_info *info,
-                 const int64_t *dims);
+bool tensor_init(session *s, tensor *t, const tcc_kernel *k, size_t arg, const int64_t *dims);
 void tensor_free(session *s, tensor *t);
 
 /* Gives the tensor its host data: a file's, or random from the seed. */

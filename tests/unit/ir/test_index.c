@@ -4,8 +4,10 @@
 #include <check.h>
 #include <string.h>
 
+#include "ir/index_dim.h"
 #include "ir/index_text.h"
 #include "ir/ir.h"
+#include "support/extent.h"
 #include "tests/unit/suite.h"
 
 static tcc_arena *arena;
@@ -176,6 +178,37 @@ START_TEST(what_is_printed_parses_to_itself)
         d.x = draw_expr(&d, (int)draw(1, 5));
         if (d.x)
             ck_assert_msg(parse(text_of(d.x)) == d.x, "%s", text_of(d.x));
+    }
+}
+END_TEST
+
+static int find_name(const void *user, const tcc_extent_factor *name)
+{
+    (void)user;
+    for (int i = FIRST_DIM; i < NAMES; i++)
+        if (tcc_extent_is(name, names[i]))
+            return i;
+    return -1;
+}
+
+START_TEST(dimensions_are_what_computes_them)
+{
+    state = (uint32_t)_i + 3000;
+    for (int n = 0; n < 500; n++) {
+        drawn d = {0};
+        tcc_dim dim;
+        d.x = draw_expr(&d, (int)draw(1, 3));
+        if (!d.x || d.x->varies || !tcc_dim_of_index(ir, d.x, &dim) || !dim.name)
+            continue;
+        ck_assert_msg(tcc_index_of_dim(ir, dim) == d.x, "%s is not %s", dim.name, text_of(d.x));
+        for (int i = 0; i < 20; i++) {
+            point p = draw_point();
+            int64_t values[NAMES], value, expected = run(&d, &p);
+            for (int k = 0; k < NAMES; k++)
+                values[k] = p.at[k].least;
+            ck_assert(tcc_extent_eval(dim.name, find_name, NULL, values, &value));
+            ck_assert_msg(value == (expected < 0 ? 0 : expected), "%s", dim.name);
+        }
     }
 }
 END_TEST
@@ -378,6 +411,7 @@ Suite *SUITE(void)
     tcase_add_checked_fixture(cases, setup, teardown);
     suite_add_sampled(cases, values_are_those_of_plain_evaluation, 8);
     suite_add_sampled(cases, what_is_printed_parses_to_itself, 8);
+    suite_add_sampled(cases, dimensions_are_what_computes_them, 8);
     suite_add_sampled(cases, bounds_hold_every_value_and_are_taken_where_they_are_exact, 8);
     tcase_add_test(cases, large_boxes_have_exact_bounds_where_the_header_says_so);
     tcase_add_test(cases, a_divisor_below_1_counts_as_1);

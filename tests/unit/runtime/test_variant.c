@@ -189,7 +189,7 @@ static const struct {
     {"[\"max\",3,\"B\",1]", 3},
     {"[\"div\",1,[\"sub\",\"B\",2]]", -1},
     {"[\"ceildiv\",1,0]", -1},
-    {"[\"div\",[\"sub\",\"B\",3],2]", -1},
+    {"[\"add\",[\"div\",[\"sub\",\"B\",3],2],1]", 0},
     {"[\"mul\",9007199254740992,1024]", -1},
     {"[\"sub\",[\"sub\",0,[\"mul\",9007199254740992,1023]],[\"mul\",9007199254740992,2]]", -1},
     {"[\"add\",[\"mul\",9007199254740992,1023],9007199254740992]", -1},
@@ -314,6 +314,25 @@ START_TEST(an_input_without_elements_needs_no_address)
     dims[2] = 0;
     args[0].device = args[1].device = 0;
     ck_assert_str_eq(chosen(), "matmul__generic");
+}
+END_TEST
+
+START_TEST(a_dimension_that_is_computed_is_not_negative)
+{
+    load(SAMPLE_MODULE("{\"name\":\"k\",\"dims\":[\"M\",\"N\"],\"args\":["
+                       "{\"name\":\"A\",\"role\":\"in\",\"type\":\"f32\",\"dims\":[\"(M - N)\"]},"
+                       "{\"name\":\"C\",\"role\":\"out\",\"type\":\"f32\",\"dims\":[\"N.4\"]}],"
+                       "\"variants\":[" SAMPLE_LAUNCH("k", "", "0", "1", NOTHING) "]}"));
+    ck_assert_str_eq(kernel->args[0].dims[0], "M - N");
+    ck_assert_str_eq(kernel->args[1].dims[0], "4 * N");
+    ck_assert_int_eq(kernel->args[1].extents[0], -1);
+    dims[0] = dims[1] = 5;
+    ck_assert_int_eq(tcc_plan_launch(kernel, &device, NULL, dims, 2, args, 2, INT64_MAX, true, &diag, &plan), TCC_OK);
+    dims[0] = 3;
+    ck_assert_int_eq(tcc_plan_launch(kernel, &device, NULL, dims, 2, args, 2, INT64_MAX, true, &diag, &plan),
+                     TCC_ERR_ARGUMENT);
+    ck_assert_str_eq(message, "kernel 'k': dimension M - N of 'A' is -2 with M 3, N 5; it must be from 0 to "
+                              "2147475456");
 }
 END_TEST
 
@@ -479,6 +498,7 @@ Suite *SUITE(void)
     tcase_add_test(tcase, an_empty_output_runs_nothing);
     tcase_add_test(tcase, bad_arguments_are_told);
     tcase_add_test(tcase, an_input_without_elements_needs_no_address);
+    tcase_add_test(tcase, a_dimension_that_is_computed_is_not_negative);
     tcase_add_test(tcase, half_bytes_lie_at_any_address);
     tcase_add_test(tcase, an_integer_scalar_must_be_one);
     tcase_add_test(tcase, the_grid_covers_ragged_edges);

@@ -86,7 +86,7 @@ static void grow(tcc_ir *ir)
     const tcc_index_expr **old = ir->indices;
     size_t n = ir->cap_indices;
     ir->cap_indices = n ? n * 2 : 64;
-    ir->indices = TCC_NEW_ARRAY(ir->arena, const tcc_index_expr *, ir->cap_indices);
+    ir->indices = TCC_NEW_ARRAY(ir->kept, const tcc_index_expr *, ir->cap_indices);
     for (size_t i = 0; i < n; i++)
         if (old[i])
             *slot_of(ir, old[i]->n, old[i]->terms) = old[i];
@@ -111,7 +111,7 @@ static const tcc_index_expr *intern(tcc_ir *ir, size_t n, const tcc_index_term *
     const tcc_index_expr **slot = slot_of(ir, n, terms);
     if (*slot)
         return *slot;
-    tcc_index_expr *x = TCC_NEW(ir->arena, tcc_index_expr);
+    tcc_index_expr *x = TCC_NEW(ir->kept, tcc_index_expr);
     *x = (tcc_index_expr){n, terms, varies(n, terms)};
     ir->n_indices++;
     return *slot = x;
@@ -157,7 +157,7 @@ static const tcc_index_expr *finish(tcc_ir *ir, const sum *s)
 {
     if (s->n > TCC_INDEX_MAX_TERMS)
         return NULL;
-    tcc_index_term *terms = TCC_NEW_ARRAY(ir->arena, tcc_index_term, s->n);
+    tcc_index_term *terms = TCC_NEW_ARRAY(ir->kept, tcc_index_term, s->n);
     if (s->n)
         memcpy(terms, s->terms, s->n * sizeof *terms);
     return intern(ir, s->n, terms);
@@ -165,8 +165,8 @@ static const tcc_index_expr *finish(tcc_ir *ir, const sum *s)
 
 static const tcc_index_expr *of_factor(tcc_ir *ir, tcc_index_factor factor)
 {
-    tcc_index_factor *own = TCC_NEW(ir->arena, tcc_index_factor);
-    tcc_index_term *term = TCC_NEW(ir->arena, tcc_index_term);
+    tcc_index_factor *own = TCC_NEW(ir->kept, tcc_index_factor);
+    tcc_index_term *term = TCC_NEW(ir->kept, tcc_index_term);
     *own = factor;
     *term = (tcc_index_term){1, 1, own};
     return intern(ir, 1, term);
@@ -176,7 +176,7 @@ const tcc_index_expr *tcc_index_number(tcc_ir *ir, int64_t number)
 {
     if (number == INT64_MIN) /* whose magnitude does not fit */
         return NULL;
-    tcc_index_term *term = TCC_NEW(ir->arena, tcc_index_term);
+    tcc_index_term *term = TCC_NEW(ir->kept, tcc_index_term);
     *term = (tcc_index_term){.number = number};
     return intern(ir, number != 0, term);
 }
@@ -211,7 +211,7 @@ const tcc_index_expr *tcc_index_sub(tcc_ir *ir, const tcc_index_expr *x, const t
 static bool multiply_terms(tcc_ir *ir, const tcc_index_term *x, const tcc_index_term *y, tcc_index_term *out)
 {
     size_t n = x->n + y->n;
-    tcc_index_factor *factors = TCC_NEW_ARRAY(ir->arena, tcc_index_factor, n);
+    tcc_index_factor *factors = TCC_NEW_ARRAY(ir->kept, tcc_index_factor, n);
     for (size_t i = 0, j = 0; i + j < n;) {
         bool first = j == y->n || (i < x->n && compare_factors(&x->factors[i], &y->factors[j]) <= 0);
         factors[i + j] = first ? x->factors[i] : y->factors[j];
@@ -254,7 +254,7 @@ static bool divide_term(tcc_ir *ir, const tcc_index_term *x, const tcc_index_ter
     if (x->number % by->number || x->n < by->n)
         return false;
     size_t n = 0, j = 0;
-    tcc_index_factor *factors = TCC_NEW_ARRAY(ir->arena, tcc_index_factor, x->n);
+    tcc_index_factor *factors = TCC_NEW_ARRAY(ir->kept, tcc_index_factor, x->n);
     for (size_t i = 0; i < x->n; i++)
         if (j < by->n && !compare_factors(&x->factors[i], &by->factors[j]))
             j++;

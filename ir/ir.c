@@ -13,7 +13,7 @@
 tcc_ir *tcc_ir_create(tcc_arena *arena)
 {
     tcc_ir *ir = TCC_NEW(arena, tcc_ir);
-    ir->arena = arena;
+    ir->arena = ir->kept = arena;
     ir->names = tcc_intern_create(arena);
     return ir;
 }

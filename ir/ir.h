@@ -235,7 +235,8 @@ struct tcc_func {
 };
 
 struct tcc_ir {
-    tcc_arena *arena; /* borrowed */
+    tcc_arena *arena; /* borrowed: of functions, and of what passes need besides */
+    tcc_arena *kept;  /* borrowed: of types, names and index expressions, which all functions share */
     tcc_intern *names;
     const tcc_type **types; /* interned, by hash */
     size_t n_types, cap_types;

@@ -129,7 +129,7 @@ static void grow(tcc_ir *ir)
     const tcc_type **old = ir->types;
     size_t n = ir->cap_types;
     ir->cap_types = n ? n * 2 : 64;
-    ir->types = TCC_NEW_ARRAY(ir->arena, const tcc_type *, ir->cap_types);
+    ir->types = TCC_NEW_ARRAY(ir->kept, const tcc_type *, ir->cap_types);
     for (size_t i = 0; i < n; i++)
         if (old[i])
             *slot_of(ir, old[i], old[i]->dims) = old[i];
@@ -148,7 +148,7 @@ static const tcc_type *find_or_add(tcc_ir *ir, const tcc_type *key, const tcc_di
     const tcc_type **slot = slot_of(ir, key, dims);
     if (*slot)
         return *slot;
-    tcc_type *t = tcc_arena_alloc(ir->arena, sizeof *t + key->rank * sizeof *dims);
+    tcc_type *t = tcc_arena_alloc(ir->kept, sizeof *t + key->rank * sizeof *dims);
     *t = *key;
     if (key->rank)
         memcpy(t->dims, dims, key->rank * sizeof *dims);
@@ -194,7 +194,7 @@ const tcc_type *tcc_type_with_elem(tcc_ir *ir, const tcc_type *t, tcc_scalar ele
 const tcc_type *tcc_type_with_repeats(tcc_ir *ir, const tcc_type *t, tcc_layout layout, unsigned n,
                                       const tcc_repeat *repeats)
 {
-    tcc_repeat *own = TCC_NEW_ARRAY(ir->arena, tcc_repeat, n);
+    tcc_repeat *own = TCC_NEW_ARRAY(ir->kept, tcc_repeat, n);
     if (n)
         memcpy(own, repeats, n * sizeof *own);
     tcc_type key = *t;

@@ -23,6 +23,8 @@ struct tcc_arena {
     chunk *spare;
     jmp_buf *on_oom;
     size_t used;
+    tcc_arena *of;          /* which this one is destroyed with, or NULL */
+    tcc_arena *first, *next; /* those that are destroyed with this one; another one of `of` */
 };
 
 /* Small chunks double; behind these come huge pages, since a fault for each small page may take longer than what is
@@ -40,6 +42,10 @@ tcc_arena *tcc_arena_create(jmp_buf *on_oom)
 
 void tcc_arena_destroy(tcc_arena *a)
 {
+    for (tcc_arena *in = a ? a->first : NULL, *next; in; in = next) {
+        next = in->next;
+        tcc_arena_destroy(in);
+    }
     chunk *const lists[] = {a ? a->head : NULL, a ? a->spare : NULL};
     for (int i = 0; i < 2; i++)
         for (chunk *c = lists[i], *next; c; c = next) {
@@ -72,6 +78,8 @@ void tcc_arena_set_oom(tcc_arena *a, jmp_buf *on_oom)
 
 static void out_of_memory(tcc_arena *a)
 {
+    while (a->of)
+        a = a->of;
     if (a->on_oom)
         longjmp(*a->on_oom, 1);
     abort();
@@ -115,6 +123,17 @@ static chunk *create_chunk(tcc_arena *a, size_t size)
         out_of_memory(a);
     c->cap = cap;
     return c;
+}
+
+tcc_arena *tcc_arena_create_in(tcc_arena *of)
+{
+    tcc_arena *a = tcc_arena_create(NULL);
+    if (!a)
+        out_of_memory(of);
+    a->of = of;
+    a->next = of->first;
+    of->first = a;
+    return a;
 }
 
 void *tcc_arena_alloc(tcc_arena *a, size_t size)

@@ -14,6 +14,8 @@ typedef struct tcc_arena tcc_arena;
  * too short for the arena itself. */
 tcc_arena *tcc_arena_create(jmp_buf *on_oom);
 void tcc_arena_destroy(tcc_arena *a);
+/* One that is destroyed with `of`, to whose handler it jumps when memory is short. */
+tcc_arena *tcc_arena_create_in(tcc_arena *of) __attribute__((returns_nonnull));
 
 /* Changes where out-of-memory goes; every public entry point sets its own. */
 void tcc_arena_set_oom(tcc_arena *a, jmp_buf *on_oom);

@@ -60,6 +60,31 @@ START_TEST(a_block_may_exceed_every_chunk)
 }
 END_TEST
 
+/* With its own blocks, and those of one inside it. */
+START_TEST(an_arena_is_destroyed_with_another)
+{
+    tcc_arena *in = tcc_arena_create_in(arena), *deep = tcc_arena_create_in(in);
+    char *p = tcc_arena_alloc(in, 1000), *q = tcc_arena_alloc(deep, 1000);
+    memset(p, 1, 1000);
+    memset(q, 2, 1000);
+    ck_assert_uint_eq(tcc_arena_used(arena), 0);
+    tcc_arena_clear(arena); /* forgets what it had, not them */
+    ck_assert_int_eq(p[999] + q[999], 3);
+}
+END_TEST
+
+START_TEST(memory_that_is_short_inside_is_short_outside)
+{
+    jmp_buf oom;
+    tcc_arena_set_oom(arena, &oom);
+    tcc_arena *in = tcc_arena_create_in(tcc_arena_create_in(arena));
+    if (!setjmp(oom)) {
+        tcc_arena_alloc(in, SIZE_MAX / 2 + 1);
+        ck_abort_msg("there is that much");
+    }
+}
+END_TEST
+
 /* Blocks of many chunks, and one that exceeds them all. */
 START_TEST(clearing_keeps_memory_and_zeroes_it)
 {
@@ -196,6 +221,8 @@ Suite *SUITE(void)
     tcase_add_test(tc, memory_is_zeroed_and_aligned);
     tcase_add_test(tc, blocks_do_not_overlap);
     tcase_add_test(tc, a_block_may_exceed_every_chunk);
+    tcase_add_test(tc, an_arena_is_destroyed_with_another);
+    tcase_add_test(tc, memory_that_is_short_inside_is_short_outside);
     tcase_add_test(tc, clearing_keeps_memory_and_zeroes_it);
     tcase_add_test(tc, used_counts_rounded_bytes);
     tcase_add_test(tc, strings_are_copied_and_terminated);

@@ -3,9 +3,9 @@
  * Before:  func @f(…) {tile = [n, 128]}
  * After:   func @f(…) {tile = [m, 128, n, 128, k, 64], stages = 7, warpgroups = 2, …}
  *
- * What the user wrote is kept or refused, never changed. What is missing is chosen: the tile
- * with the least estimated time (schedule.h) of those that fit the registers (pressure.h), then as many
- * stages as fit shared memory, up to 8. Where registers are short, the function gets `chunks`.
+ * What the user wrote is kept or refused, never changed. What is missing is chosen: of the tiles that fit the
+ * registers (pressure.h), with as many stages as fit shared memory, up to 8, the one whose skeleton costs least
+ * (skeleton.h). Where registers are short, the function gets `chunks`.
  *
  * Requires choose-variants. Preserves the body.
  */
@@ -363,7 +363,14 @@ static tcc_status choose_what_fits(tcc_choice *ch, const tcc_family_passes *pass
     tcc_diag silent = {0};
     ctx.diag = &silent;
     trial.ctx = &ctx;
-    if (!is_open(ch) || !choose_tile(&trial, passes) || !become_naive(ch))
+    if (!is_open(ch))
+        return choose_tile(ch, passes);
+    if (!choose_tile(&trial, passes)) {
+        trial.ctx = ch->ctx;
+        *ch = trial;
+        return TCC_OK;
+    }
+    if (!become_naive(ch))
         return choose_tile(ch, passes);
     *naive = true;
     tcc_warn(ch->ctx->diag, ch->f->loc,

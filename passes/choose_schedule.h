@@ -8,6 +8,7 @@
  * choose_schedule_rdna.c       RDNA
  * choose_schedule_pointwise.c  kernels without a product
  * tile_menu.c                  further tiles for kernels whose extents are not known
+ * skeleton.c                   the search for the candidate that costs least
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_PASSES_CHOOSE_SCHEDULE_H
@@ -26,6 +27,7 @@ typedef struct tcc_choice {
     tcc_space c;
     tcc_schedule s;
     const tcc_epilogue *epilogue; /* where pressure is counted, else NULL */
+    struct tcc_skeletons *skeletons; /* what they share, once there has been a search (skeleton.c) */
     int64_t elem_bytes;
     bool given_m, given_n, given_k;
 } tcc_choice;

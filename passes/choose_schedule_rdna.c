@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "ir/schedule_key.h"
-#include "passes/choose_schedule.h"
+#include "passes/skeleton.h"
 
 enum {
     STEP = 16,
@@ -130,15 +130,18 @@ static double reads(const tcc_rdna_waves *w)
     return (double)(w->blocks_m + w->blocks_n) / (double)(w->blocks_m * w->blocks_n);
 }
 
-/* How much longer a tile takes because operands are transposed on their way to LDS, about: a word
- * of two k is one instruction, of which a WGP computes 128 lanes a cycle. */
-static double transposing(const tcc_rdna_product *p, const tcc_schedule *s)
+/* How much longer a tile takes because operands are transposed on their way to LDS, a word of two k by one instruction,
+ * or computed, about: a WGP has 128 lanes a cycle for that. */
+static double converting(const tcc_rdna_product *p, const tcc_schedule *s)
 {
-    double rows = 0;
-    for (size_t i = 0; i < p->n_operands; i++)
-        rows += p->operands[i].transposed ? (double)(p->operands[i].axis ? s->n : s->m) : 0;
+    static const double OF_COMPUTED = 3; /* instructions of an element */
+    double instructions = 0;
+    for (size_t i = 0; i < p->n_operands; i++) {
+        double rows = (double)(p->operands[i].axis ? s->n : s->m);
+        instructions += p->operands[i].transposed ? rows / 2 : p->operands[i].computed ? rows * OF_COMPUTED : 0;
+    }
     double flops = 2.0 * (double)((1 + s->more_sums) * s->m * s->n);
-    return rows / 2 / 128 / (flops / p->target->flops_per_cycle);
+    return instructions / 128 / (flops / p->target->flops_per_cycle);
 }
 
 /* Tiles smaller than this are for extents that are known to be smaller. */
@@ -149,35 +152,28 @@ static int64_t least_of(tcc_dim extent, int64_t least)
     return least;
 }
 
-/* The schedule with the least estimated time so far; time 0: none. */
-typedef struct search {
-    const tcc_choice *ch;
+/* The search's user. */
+typedef struct start {
     const tcc_rdna_product *p;
-    bool any; /* number of waves, with any share of the tile */
-    tcc_schedule best;
-    double time;
-} search;
+    bool given_waves;
+    bool any;      /* number of waves, with any share of the tile */
+    int64_t least; /* rows and columns, where the extents are not known to be smaller */
+} start;
 
-static void try_size(search *q, int64_t m, int64_t n, int64_t n_waves)
+static void try_size(tcc_search *q, int64_t m, int64_t n, int64_t n_waves)
 {
+    const start *from = q->user;
     tcc_schedule s = q->ch->s;
     tcc_rdna_waves w;
     s.m = m;
     s.n = n;
     s.waves = n_waves;
-    if (!fits(&s, q->p, &w))
+    if (!fits(&s, from->p, &w))
         return;
-    if (!q->any && (w.blocks_m * STEP > WAVE_TILE_MAX || w.blocks_n * STEP > WAVE_TILE_MAX ||
-                    !all_transpose(&s, q->p)))
+    if (!from->any && (w.blocks_m * STEP > WAVE_TILE_MAX || w.blocks_n * STEP > WAVE_TILE_MAX ||
+                       !all_transpose(&s, from->p)))
         return;
-    const tcc_space *c = &q->ch->c;
-    const tcc_kernel_size size = {c->extents, c->n_axes, c->k_extent, q->p->bits, 0, 0, {false}, {false}};
-    double time = tcc_schedule_cycles(&s, &size) *
-                  (1 + transposing(q->p, &s) + READ_COST * reads(&w));
-    if (!q->time || time < q->time * 0.999) {
-        q->best = s;
-        q->time = time;
-    }
+    tcc_search_try(q, &s, 1 + converting(from->p, &s) + READ_COST * reads(&w));
 }
 
 /* The sizes that are tried for m or n, largest first: powers of two and, where the number of waves is
@@ -201,24 +197,27 @@ static size_t list_sizes(int64_t given, int64_t least, int64_t waves, int64_t *s
     return n;
 }
 
+static void list_tiles(tcc_search *q)
+{
+    static const int64_t waves[] = {4, 8, 2, 1}; /* few waves read less of LDS; one hides nothing */
+    const tcc_choice *ch = q->ch;
+    const start *from = q->user;
+    const tcc_schedule s = ch->s;
+    int64_t n_waves =
+        from->any ? ch->target->max_threads / s.wave : (int64_t)(sizeof waves / sizeof *waves);
+    int64_t ms[TILE_MAX / STEP], ns[TILE_MAX / STEP], shared_by = from->given_waves ? s.waves : 0;
+    size_t n_ms = list_sizes(ch->given_m ? s.m : 0, least_of(ch->c.extents[0], from->least), shared_by, ms);
+    size_t n_ns = list_sizes(ch->given_n ? s.n : 0, least_of(ch->c.extents[1], from->least), shared_by, ns);
+    for (size_t m = 0; m < n_ms; m++)
+        for (size_t n = 0; n < n_ns; n++)
+            for (int64_t i = 0; i < (from->given_waves ? 1 : n_waves); i++)
+                try_size(q, ms[m], ns[n], from->given_waves ? s.waves : from->any ? n_waves - i : waves[i]);
+}
+
 /* The tile with the least estimated time among those that fit; false when none does. */
 static bool choose_fastest(tcc_choice *ch, const tcc_rdna_product *p, bool given_waves, bool any, int64_t least)
 {
-    static const int64_t waves[] = {4, 8, 2, 1}; /* few waves read less of LDS; one hides nothing */
-    const tcc_schedule s = ch->s;
-    search q = {.ch = ch, .p = p, .any = any};
-    int64_t n_waves =
-        any ? ch->target->max_threads / s.wave : (int64_t)(sizeof waves / sizeof *waves);
-    int64_t ms[TILE_MAX / STEP], ns[TILE_MAX / STEP], shared_by = given_waves ? s.waves : 0;
-    size_t n_ms = list_sizes(ch->given_m ? s.m : 0, least_of(ch->c.extents[0], least), shared_by, ms);
-    size_t n_ns = list_sizes(ch->given_n ? s.n : 0, least_of(ch->c.extents[1], least), shared_by, ns);
-    for (size_t m = 0; m < n_ms; m++)
-        for (size_t n = 0; n < n_ns; n++)
-            for (int64_t i = 0; i < (given_waves ? 1 : n_waves); i++)
-                try_size(&q, ms[m], ns[n], given_waves ? s.waves : any ? n_waves - i : waves[i]);
-    if (q.time > 0)
-        ch->s = q.best;
-    return q.time > 0;
+    return tcc_search_run(ch, list_tiles, &(start){p, given_waves, any, least}, 0.001, &ch->s);
 }
 
 /* The same, of large tiles rather than of smaller ones, with few waves rather than any number of them, and as deep as

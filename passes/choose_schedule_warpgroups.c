@@ -10,6 +10,7 @@
 #include "ir/schedule_key.h"
 #include "ir/signature.h"
 #include "passes/families.h"
+#include "passes/skeleton.h"
 
 enum {
     DEFAULT_STAGES_MAX = 8,
@@ -49,22 +50,6 @@ static int64_t result_bits(const tcc_choice *ch, size_t i)
     bool is_result = i < roles.list.n && strcmp(roles.list.items[i].s, "in") && !tcc_func_is_workspace(ch->f, arg) &&
                      arg->type->kind == TCC_KIND_tensor;
     return is_result ? tcc_scalar_bits(arg->type->elem) : 0;
-}
-
-static int64_t all_result_bits(const tcc_choice *ch)
-{
-    int64_t bits = 0;
-    for (size_t i = 0; i < ch->f->body->n_args; i++)
-        bits += result_bits(ch, i);
-    return bits;
-}
-
-static int64_t all_sum_bits(const tcc_choice *ch)
-{
-    int64_t bits = 0;
-    for (size_t i = 0; i < ch->c.n_sums; i++)
-        bits += tcc_scalar_bits(ch->c.sums[i].op->results[0].type->elem);
-    return bits;
 }
 
 /* Shared memory for results on their way to their tensors. */
@@ -184,48 +169,47 @@ static int64_t depth_for(const tcc_choice *ch, tcc_schedule s)
     return tcc_choice_cover(ch->c.k_extent, instruction(ch).k, leaves_half ? 2 * k : k);
 }
 
+/* Whether all extents are known. */
+static bool is_known(const tcc_choice *ch)
+{
+    bool known = !ch->c.k_extent.name && !ch->c.parts.index;
+    for (size_t i = 0; i < ch->c.n_axes; i++)
+        known &= !ch->c.extents[i].name;
+    return known;
+}
+
 /* The largest number of parts of a sum to try: if all extents are known and the user set none, as many as have
  * a tile of k each, up to the limit of the key. */
 static int64_t most_parts(const tcc_choice *ch, const tcc_schedule *s)
 {
-    bool known = !ch->c.k_extent.name;
-    for (size_t i = 0; i < ch->c.n_axes; i++)
-        known &= !ch->c.extents[i].name;
     int64_t tiles = ch->c.k_extent.size / (s->k ? s->k : 1), most = tcc_schedule_keys[TCC_KEY_split].max;
-    bool open = known && !tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_split].name) && !ch->c.parts.index;
-    return !open ? s->split : tiles < most ? tiles : most;
+    return !is_known(ch) || is_given(ch, TCC_KEY_split) ? s->split : tiles < most ? tiles : most;
 }
 
 /* Tiles of a result with known extents. */
-static int64_t tiles_of(const tcc_schedule *s, const tcc_kernel_size *size)
+static int64_t tiles_of(const tcc_choice *ch, const tcc_schedule *s)
 {
     int64_t tiles = 1;
-    for (size_t i = 0; i < size->n_axes; i++) {
+    for (size_t i = 0; i < ch->c.n_axes; i++) {
         int64_t tile = i == 0 ? s->m : i == 1 ? s->n : 1;
-        tiles *= (size->extents[i].size + tile - 1) / tile;
+        tiles *= (ch->c.extents[i].size + tile - 1) / tile;
     }
     return tiles > 0 ? tiles : 1;
 }
 
-/* In how many parts a tile takes least time, a power of two of them or as many as fill the multiprocessors once or
- * twice: a step that adds them has to pay. */
-static double choose_split(const tcc_choice *ch, tcc_schedule *s, const tcc_kernel_size *size)
+/* A tile, with sums in as many parts as are given, in a power of two times as many, and in as many as fill the
+ * multiprocessors once or twice. */
+static void try_parts(tcc_search *q, const tcc_schedule *s)
 {
     enum { POWERS = 16, FILLS = 2 };
     tcc_schedule t = *s;
-    double best = tcc_schedule_cycles(s, size);
-    int64_t first = s->split, most = most_parts(ch, s), once = most > first ? t.target->sms / tiles_of(s, size) : 0;
-    for (int i = 1; most > first && i < POWERS + FILLS; i++) {
-        t.split = i < POWERS ? first << i : (i - POWERS + 1) * once;
-        if (t.split <= first || t.split > most)
-            continue;
-        double time = tcc_schedule_cycles(&t, size);
-        if (time < best * 0.99) {
-            best = time;
-            *s = t;
-        }
+    int64_t most = most_parts(q->ch, s), once = most > s->split ? t.target->sms / tiles_of(q->ch, s) : 0;
+    tcc_search_try(q, s, 1);
+    for (int i = 1; most > s->split && i < POWERS + FILLS; i++) {
+        t.split = i < POWERS ? s->split << i : (i - POWERS + 1) * once;
+        if (t.split > s->split && t.split <= most)
+            tcc_search_try(q, &t, 1);
     }
-    return best;
 }
 
 /* How CTAs and their consumers go about their tiles. */
@@ -242,20 +226,19 @@ static const structure structures[] = {{TCC_PERSISTENT_NONE, TCC_CONSUMERS_COOPE
 
 /* Whether a structure is what the user gave, or may be chosen: for kernels whose extents are not known the menu has
  * them. A cluster pays where rows do not begin at lines of L2, for which every copy counts. */
-static bool may_have(const tcc_choice *ch, const structure *with, const tcc_kernel_size *size)
+static bool may_have(const tcc_choice *ch, const structure *with)
 {
     const tcc_schedule *s = &ch->s;
     bool as_given = !with->persistent == !s->persistent && with->consumers == s->consumers && with->cluster == 1;
-    bool known = !size->k.name && !ch->c.parts.index;
-    for (size_t i = 0; i < size->n_axes; i++)
-        known &= !size->extents[i].name;
     bool in_turn = with->consumers == TCC_CONSUMERS_PINGPONG, clusters = with->cluster > 1;
     bool may_turn = !is_given(ch, TCC_KEY_consumers) && !is_given(ch, TCC_KEY_warpgroups) &&
                     s->producer == TCC_PRODUCER_WARPGROUP && !s->own_b;
-    bool may_share = !is_given(ch, TCC_KEY_cluster) && !tcc_choice_computes(ch, 1) &&
-                     (size->off_line[0] || size->off_line[1]);
+    bool may_share =
+        !is_given(ch, TCC_KEY_cluster) && !tcc_choice_computes(ch, 1) &&
+        (tcc_choice_lines(ch, 0) == TCC_LINES_NOT_ALL || tcc_choice_lines(ch, 1) == TCC_LINES_NOT_ALL);
+    bool open = is_known(ch) && s->cluster_k <= 1 && !is_given(ch, TCC_KEY_persistent);
     return as_given ||
-           (known && s->cluster_k <= 1 && !is_given(ch, TCC_KEY_persistent) && s->producer != TCC_PRODUCER_NONE &&
+           (open && s->producer != TCC_PRODUCER_NONE &&
             (in_turn ? may_turn : with->consumers == s->consumers) && (!clusters || may_share));
 }
 
@@ -288,50 +271,59 @@ static bool complete(tcc_choice *ch, tcc_schedule *t, bool given_warpgroups)
     return true;
 }
 
-/* The tile with the least estimated time among those that fit, for extents known in advance; the
- * smallest where none does. Where m or n is only known at launch it counts as large. */
+/* The search's user: what was given, and whether warpgroups were. */
+typedef struct start {
+    tcc_schedule s;
+    bool warpgroups;
+} start;
+
+/* The tiles of one structure, wide ones first: they load less. */
+static void list_tiles(tcc_search *q, const structure *with)
+{
+    tcc_choice *ch = q->ch;
+    const start *g = q->user;
+    int64_t step = tcc_choice_columns(ch) * with->cluster;
+    for (int64_t m = ch->given_m ? g->s.m : 64; m <= (ch->given_m ? g->s.m : 128); m += 64)
+        for (int64_t n = ch->given_n ? g->s.n : 256; n >= (ch->given_n ? g->s.n : step); n -= step) {
+            tcc_schedule t = g->s;
+            t.m = m;
+            t.n = n;
+            t.persistent = with->persistent && g->s.persistent ? g->s.persistent : with->persistent;
+            t.consumers = with->consumers;
+            t.cluster_m = with->cluster;
+            bool narrow = with->consumers == TCC_CONSUMERS_PINGPONG && n < NARROWEST_IN_TURN && !ch->given_n;
+            if (n % step == 0 && !narrow && complete(ch, &t, g->warpgroups))
+                try_parts(q, &t);
+        }
+}
+
+static void list_structures(tcc_search *q)
+{
+    const start *g = q->user;
+    for (size_t i = 0; i < sizeof structures / sizeof *structures; i++) {
+        q->ch->s = g->s;
+        if (may_have(q->ch, &structures[i]))
+            list_tiles(q, &structures[i]);
+    }
+}
+
+/* The tile with the least estimated time among those that fit; the smallest where none does. */
 static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
 {
-    tcc_schedule *s = &ch->s, given = *s, best = *s;
-    const tcc_kernel_size size = {ch->c.extents, ch->c.n_axes, ch->c.k_extent, ch->elem_bytes * 8,
-                                  all_result_bits(ch),  all_sum_bits(ch),
-                                  {tcc_choice_lines(ch, 0) == TCC_LINES_NOT_ALL,
-                                   tcc_choice_lines(ch, 1) == TCC_LINES_NOT_ALL},
-                                  {tcc_choice_runs_across(ch, 0), tcc_choice_runs_across(ch, 1)}};
-    double best_time = 0;
-    best.stages = 1;
-    best.m = ch->given_m ? s->m : 64;
-    int64_t least = tcc_choice_columns(ch) > step_n(ch) ? tcc_choice_columns(ch) : step_n(ch);
-    best.n = ch->given_n ? s->n : least;
-    if (!given_warpgroups)
-        best.warpgroups = warpgroups_for(s, best.m);
-    for (size_t i = 0; i < sizeof structures / sizeof *structures; i++) {
-        const structure *with = &structures[i];
-        int64_t step = tcc_choice_columns(ch) * with->cluster;
-        ch->s = given;
-        if (!may_have(ch, with, &size))
-            continue;
-        for (int64_t m = ch->given_m ? given.m : 64; m <= (ch->given_m ? given.m : 128); m += 64)
-            for (int64_t n = ch->given_n ? given.n : 256; n >= (ch->given_n ? given.n : step); n -= step) {
-                tcc_schedule t = given;
-                t.m = m;
-                t.n = n;
-                t.persistent = with->persistent && given.persistent ? given.persistent : with->persistent;
-                t.consumers = with->consumers;
-                t.cluster_m = with->cluster;
-                bool narrow = with->consumers == TCC_CONSUMERS_PINGPONG && n < NARROWEST_IN_TURN && !ch->given_n;
-                if (n % step || narrow || !complete(ch, &t, given_warpgroups))
-                    continue;
-                double time = choose_split(ch, &t, &size);
-                if (!best_time || time < best_time * 0.99) { /* wide tiles first: they load less */
-                    best = t;
-                    best_time = time;
-                }
-            }
+    const start g = {ch->s, given_warpgroups};
+    tcc_schedule best;
+    if (!tcc_search_run(ch, list_structures, &g, 0.01, &best)) {
+        best = g.s;
+        best.stages = 1;
+        best.m = ch->given_m ? g.s.m : 64;
+        int64_t least = tcc_choice_columns(ch) > step_n(ch) ? tcc_choice_columns(ch) : step_n(ch);
+        best.n = ch->given_n ? g.s.n : least;
+        if (!given_warpgroups)
+            best.warpgroups = warpgroups_for(&g.s, best.m);
     }
     if (best.cluster_m > 1)
         tcc_schedule_sizes_set(ch->f, TCC_KEY_cluster, 1, &ch->c.axes[0], &best.cluster_m);
-    *s = best;
+    ch->s = best;
 }
 
 static tcc_status choose_tile(tcc_choice *ch)

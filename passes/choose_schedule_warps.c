@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "ir/fragment.h"
 #include "ir/schedule_key.h"
-#include "passes/choose_schedule.h"
+#include "passes/skeleton.h"
 
 enum {
     TILE_MAX = 256,
@@ -221,35 +221,29 @@ static int64_t choose_stages(const tcc_choice *ch)
     return stages > most ? most : stages > 1 ? stages : 1;
 }
 
-/* The schedule with the least estimated time so far; time 0: none. */
-typedef struct search {
-    const tcc_choice *ch;
+/* The search's user. */
+typedef struct start {
+    bool given_warps;
     int shallower; /* this many halvings of the usual depth, if it is not given */
-    tcc_schedule best;
-    double time;
-} search;
+} start;
 
-static void try_size(search *q, int64_t m, int64_t n, int64_t n_warps)
+static void try_size(tcc_search *q, int64_t m, int64_t n, int64_t n_warps)
 {
-    const tcc_space *c = &q->ch->c;
-    tcc_schedule s = q->ch->s;
+    const tcc_choice *ch = q->ch;
+    const start *from = q->user;
+    tcc_schedule s = ch->s;
     int64_t stand[2];
     s.m = m;
     s.n = n;
     s.warps = n_warps;
-    int64_t usual = depth_for(q->ch, m, n) >> q->shallower, least = depth_step(q->ch, &s);
-    if (!q->ch->given_k)
+    int64_t usual = depth_for(ch, m, n) >> from->shallower, least = depth_step(ch, &s);
+    if (!ch->given_k)
         s.k = usual > least ? usual : least;
-    if (!tcc_warps_arrange(&s, stand) || s.k % least || registers(q->ch, &s) > register_limit(&s) ||
-        stages_that_fit(q->ch, s) < s.stages)
+    if (!tcc_warps_arrange(&s, stand) || s.k % least || registers(ch, &s) > register_limit(&s) ||
+        stages_that_fit(ch, s) < s.stages)
         return;
     bool wide = m / stand[0] > WARP_TILE_MAX || n / stand[1] > WARP_TILE_MAX;
-    const tcc_kernel_size size = {c->extents, c->n_axes, c->k_extent, q->ch->elem_bytes * 8, 0, 0, {false}, {false}};
-    double time = tcc_schedule_cycles(&s, &size) * (wide ? 2 : 1);
-    if (!q->time || time < q->time * 0.999) {
-        q->best = s;
-        q->time = time;
-    }
+    tcc_search_try(q, &s, wide ? 2 : 1);
 }
 
 /* For chosen tiles: more if no registers are needed for copies, or for combining bytes. */
@@ -260,7 +254,7 @@ static int64_t most_columns(const tcc_choice *ch)
 }
 
 /* Tiles of whole blocks. */
-static void try_blocks(search *q, int64_t m_step, int64_t n_step, bool given_warps)
+static void try_blocks(tcc_search *q, int64_t m_step, int64_t n_step)
 {
     enum { ROWS_MAX = 128, N_WARPS = 5 };
     static const int64_t of_instr[][N_WARPS] = {
@@ -269,6 +263,7 @@ static void try_blocks(search *q, int64_t m_step, int64_t n_step, bool given_war
     };
     const tcc_choice *ch = q->ch;
     const int64_t *warps = of_instr[ch->s.instr];
+    bool given_warps = ((const start *)q->user)->given_warps;
     int64_t m_first = ch->given_m ? ch->s.m : tcc_choice_cover(ch->c.extents[0], m_step, ROWS_MAX);
     int64_t n_first = ch->given_n ? ch->s.n : tcc_choice_cover(ch->c.extents[1], n_step, most_columns(ch));
     for (int64_t m = m_first; m >= m_step; m = ch->given_m ? 0 : m / 2 / m_step * m_step)
@@ -277,16 +272,18 @@ static void try_blocks(search *q, int64_t m_step, int64_t n_step, bool given_war
                 try_size(q, m, n, given_warps ? ch->s.warps : warps[i]);
 }
 
+static void list_tiles(tcc_search *q)
+{
+    const tcc_choice *ch = q->ch;
+    tcc_mma_block block;
+    for (size_t i = 0; tcc_mma_sync_block(ch->target, ch->s.instr, i, &block); i++)
+        try_blocks(q, block.m, step_n(find_instruction(ch), block.n));
+}
+
 /* The tile with the least estimated time among those that fit; false when none does. */
 static bool choose_fastest(tcc_choice *ch, bool given_warps, int shallower)
 {
-    search q = {.ch = ch, .shallower = shallower};
-    tcc_mma_block block;
-    for (size_t i = 0; tcc_mma_sync_block(ch->target, ch->s.instr, i, &block); i++)
-        try_blocks(&q, block.m, step_n(find_instruction(ch), block.n), given_warps);
-    if (q.time > 0)
-        ch->s = q.best;
-    return q.time > 0;
+    return tcc_search_run(ch, list_tiles, &(start){given_warps, shallower}, 0.001, &ch->s);
 }
 
 /* The same with this many stages, or with one if the user did not set them; if no tile of the usual depth fits, with

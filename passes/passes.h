@@ -77,10 +77,16 @@ typedef struct tcc_pass_options {
 tcc_status tcc_run_passes(tcc_ir *ir, const char *passes, const tcc_pass_options *options,
                           tcc_diag *diag);
 
+/* Runs passes, all of which exist, on a function and those behind it, also on those that they add, up to `end`. Nothing
+ * is printed, verified or timed. */
+tcc_status tcc_run_passes_on(tcc_pass_ctx *ctx, tcc_func *first, const tcc_func *end, const char *passes);
+
 /* From tensor-level IR to the target level; NULL when the target's family has no passes yet. */
 const char *tcc_pipeline(const tcc_target *target);
 extern const char tcc_pipeline_to_nvvm[], tcc_pipeline_to_amdgcn[];
 /* Its beginnings, which end with complete schedules and at these levels, and are the same for all targets. */
 extern const char tcc_pipeline_to_schedule[], tcc_pipeline_to_tile[], tcc_pipeline_to_async[];
+/* The part between the first two of these: passes/skeleton.h. */
+extern const char tcc_pipeline_of_skeletons[];
 
 #endif

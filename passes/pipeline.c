@@ -13,15 +13,16 @@
 #define TO_SCHEDULE                                                                                \
     "canonicalize,cse,dce,partition,"                                      /* in how many steps */ \
     "choose-variants,join-steps,pad-operands,merge-indices,choose-schedule" /* which entries, how each is computed */
-#define TO_TILE                                                                                    \
-    TO_SCHEDULE ",split-sums,"                                                                     \
-    "tile-contraction,dce,tile-rows,tile-pointwise,fuse-epilogue,dce,"                                       \
+#define SCHEDULE_TO_TILE                                                                           \
+    "split-sums,tile-contraction,dce,tile-rows,tile-pointwise,fuse-epilogue,dce,"                  \
     "choose-mma,choose-layout,choose-pipeline,estimate-cost"
+#define TO_TILE TO_SCHEDULE "," SCHEDULE_TO_TILE
 #define TO_ASYNC TO_TILE ",distribute-grid,pipeline-copies,pipeline-registers,specialize-warps," \
                          "drain-rings,assign-layouts,chunk-epilogue,exchange-tiles,draw-tiles,allocate-shared"
 
 const char tcc_pipeline_to_schedule[] = TO_SCHEDULE;
 const char tcc_pipeline_to_tile[] = TO_TILE;
+const char tcc_pipeline_of_skeletons[] = SCHEDULE_TO_TILE;
 const char tcc_pipeline_to_async[] = TO_ASYNC;
 #define FROM_TARGET ",expand-math,canonicalize,cse,licm,dce,roll-elements,reduce-strength,choose-ctas"
 const char tcc_pipeline_to_nvvm[] = TO_ASYNC ",lower-to-nvvm" FROM_TARGET ",record-waits";
@@ -45,7 +46,7 @@ const tcc_pass *tcc_pass_at(size_t i)
 const tcc_pass *tcc_pass_find(const char *name, size_t n)
 {
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++)
-        if (strlen(passes[i]->name) == n && !memcmp(passes[i]->name, name, n))
+        if (!strncmp(passes[i]->name, name, n) && !passes[i]->name[n])
             return passes[i];
     return NULL;
 }
@@ -100,6 +101,21 @@ static tcc_status run_one(tcc_ir *ir, const tcc_pass *pass, const tcc_pass_optio
         return TCC_ERR_INTERNAL;
     }
     return status || !o->check ? status : o->check(ir, pass->name, o->user);
+}
+
+tcc_status tcc_run_passes_on(tcc_pass_ctx *ctx, tcc_func *first, const tcc_func *end, const char *list)
+{
+    tcc_status status = TCC_OK;
+    for (const char *p = list; *p && !status;) {
+        size_t n = strcspn(p, ",");
+        const tcc_pass *pass = tcc_pass_find(p, n);
+        for (tcc_func *f = first; f != end && !status; f = f->next) {
+            bool changed = false;
+            status = pass->run(ctx, f, &changed);
+        }
+        p += n + (p[n] == ',');
+    }
+    return status;
 }
 
 tcc_status tcc_run_passes(tcc_ir *ir, const char *list, const tcc_pass_options *options,

@@ -7,7 +7,6 @@
 #include "ir/machine.h"
 #include "ir/schedule_key.h"
 #include "passes/families.h"
-#include "passes/work.h"
 
 /* ---- keys -------------------------------------------------------------------------------- */
 
@@ -140,15 +139,7 @@ static int64_t threads_of_warpgroups(const tcc_schedule *s)
     return s->warpgroups * 128 + tcc_schedule_producer_threads(s);
 }
 
-/* For each 64 rows all of B is read, and each instruction beside another reads A again. */
-static double read_by_warpgroups(const tcc_schedule *s)
-{
-    int64_t instr_n = tcc_schedule_instr_n(s, s->target), beside = instr_n ? s->n / instr_n : 1;
-    return (double)((1 + s->more_sums) * (s->m * beside + s->m / 64 * s->n));
-}
-
-const tcc_schedule_rules tcc_schedule_of_warpgroups = {is_valid_for_warpgroups, threads_of_warpgroups,
-                                                       read_by_warpgroups, NULL};
+const tcc_schedule_rules tcc_schedule_of_warpgroups = {is_valid_for_warpgroups, threads_of_warpgroups, NULL};
 
 bool tcc_schedule_is_valid(const tcc_schedule *s)
 {
@@ -366,67 +357,6 @@ int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t)
     while (n / 2 > room && n % 16 == 0)
         n /= 2;
     return n / 2 > room ? 0 : n;
-}
-
-/* For the step that adds the parts of sums with this many elements. */
-static double adding_cycles(const tcc_schedule *s, const tcc_kernel_size *size, double elements)
-{
-    const tcc_target *t = s->target;
-    double moved_bits = (double)(s->split * size->sum_bits + size->result_bits), access_bits = 128;
-    tcc_work w = {.moved_bytes = elements * moved_bits / 8, .accesses = elements * moved_bits / access_bits};
-    return (double)tcc_step_gap_cycles + t->latency_cycles + tcc_moving_cycles(t, &w) / (double)t->sms;
-}
-
-/* For a copy of which an instruction takes this many elements along a row. */
-static double times_of_panels(const tcc_schedule *s, const tcc_kernel_size *size, int64_t elements)
-{
-    return tcc_panel_times(tcc_swizzle_of(elements * size->operand_bits / 8, s->swizzle));
-}
-
-double tcc_schedule_cycles(const tcc_schedule *s, const tcc_kernel_size *size)
-{
-    enum { LARGE = 1 << 14 };
-    const tcc_target *t = s->target;
-    double parts = s->split > 1 ? (double)s->split : 1, elements = 1,
-           ranks = s->cluster_k > 1 ? (double)s->cluster_k : 1;
-    double depth = (double)s->k * parts * ranks, rounds = parts * ranks / (double)t->sms,
-           iterations = (double)LARGE / depth;
-    bool known = true;
-    for (size_t i = 0; i < size->n_axes; i++) {
-        tcc_dim extent = size->extents[i];
-        double ctas = i == 0 ? fmax(1, (double)s->cluster_m) : i == 1 ? fmax(1, (double)s->cluster_n) : 1;
-        double tile = i == 0 ? (double)s->m : i == 1 ? (double)s->n : 1;
-        rounds *= extent.name ? LARGE / tile : ceil((double)extent.size / (tile * ctas)) * ctas;
-        elements *= extent.name ? LARGE : (double)extent.size;
-        known &= !extent.name;
-    }
-    double again = known && parts > 1 ? ceil(rounds) - 1 : 0;
-    if (known)
-        rounds = tcc_rounds(rounds);
-    if (!size->k.name)
-        iterations = ceil((double)size->k.size / depth);
-    double elem_bytes = (double)size->operand_bits / 8, k_bytes = (double)s->k * elem_bytes;
-    double a_bytes = (double)((1 + s->more_a) * s->m) * k_bytes, b_bytes = (double)((1 + s->more_b) * s->n) * k_bytes;
-    tcc_work in_loop = {
-        .smem_bytes = tcc_family_passes_of(t)->schedule->rows_read(s) * k_bytes,
-        .copied_bytes = a_bytes * (size->across[0] ? times_of_panels(s, size, 64) : 1) +
-                        b_bytes * (size->across[1] ? times_of_panels(s, size, tcc_schedule_instr_n(s, t)) : 1),
-        .off_line_bytes = (size->off_line[0] ? a_bytes / fmax(1, (double)s->cluster_n) : 0) +
-                          (size->off_line[1] ? b_bytes / fmax(1, (double)s->cluster_m) : 0)};
-    double products = (double)((1 + s->more_sums) * s->m * s->n * s->k);
-    if (s->instr == TCC_INSTR_FMA)
-        tcc_work_multiplies(&in_loop, t, size->operand_bits > 32 ? TCC_f64 : TCC_f32, products);
-    else
-        in_loop.mma_bytes = products * elem_bytes;
-    int64_t stored_bits = parts > 1 ? size->sum_bits : size->result_bits;
-    tcc_work around = {.stored_bytes = (double)(s->m * s->n * stored_bits) / 8};
-    bool in_turn = s->consumers == TCC_CONSUMERS_PINGPONG;
-    int64_t handed = tcc_schedule_handed_bytes(s);
-    double outside = tcc_work_cycles(t, &around) + (handed ? tcc_handing_cycles(t, (double)handed) : 0);
-    double hidden = s->persistent ? outside * tcc_hidden_part(in_turn) : 0;
-    double loop = iterations * tcc_iteration_cycles(t, &in_loop, s->stages, in_turn);
-    double cycles = rounds * (outside - hidden + loop) + hidden + again * loop * TCC_ROUND_READS / TCC_ROUND;
-    return parts > 1 ? cycles + adding_cycles(s, size, elements) : cycles;
 }
 
 /* name value, name value, …; an index that has no name is none of the language's. */

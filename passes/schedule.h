@@ -136,21 +136,6 @@ enum { TCC_INSTR_REGISTERS = 28 };
 /* Width of one matrix instruction, 0 when no number of them side by side makes up the tile. */
 int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t);
 
-/* The properties of a kernel other than its schedule: extents of its axes (m, n and others) and of
- * the summed index; the bits of an operand's element, and the total bits of its results and of its
- * sums. */
-typedef struct tcc_kernel_size {
-    const tcc_dim *extents;
-    size_t n_axes;
-    tcc_dim k;
-    int64_t operand_bits, result_bits, sum_bits;
-    bool off_line[2]; /* whether rows of A's tensors, of B's, are known not to begin at lines of L2, where TMA copies */
-    bool across[2];   /* whether TMA copies rows that run along m (of A's tensors), n (of B's) */
-} tcc_kernel_size;
-/* About how many cycles a kernel takes: estimate-cost's estimate, from what is known before there is
- * IR. An extent that is not known counts as large. */
-double tcc_schedule_cycles(const tcc_schedule *s, const tcc_kernel_size *size);
-
 /* ---- RDNA (schedule_rdna.c) -------------------------------------------------------------- */
 
 /* An operand of products on RDNA. */

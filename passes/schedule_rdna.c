@@ -42,14 +42,6 @@ static int64_t threads_of(const tcc_schedule *s)
     return s->waves * s->wave;
 }
 
-static double rows_read(const tcc_schedule *s)
-{
-    tcc_rdna_waves w;
-    if (!tcc_rdna_arrange(s, &w))
-        return 0;
-    return (double)((1 + s->more_sums) * w.waves_m * w.waves_n * BLOCK * (w.blocks_m + w.blocks_n));
-}
-
 static bool arrange(const tcc_schedule *s, int64_t waves[2])
 {
     tcc_rdna_waves w;
@@ -59,7 +51,7 @@ static bool arrange(const tcc_schedule *s, int64_t waves[2])
     return can;
 }
 
-const tcc_schedule_rules tcc_schedule_of_waves = {is_valid, threads_of, rows_read, arrange};
+const tcc_schedule_rules tcc_schedule_of_waves = {is_valid, threads_of, arrange};
 
 /* Each group of 16 lanes reads a part of k, or all of it where all hold the same. */
 int64_t tcc_rdna_round(const tcc_target *t, const tcc_wmma *wmma, unsigned bits, int64_t wave)

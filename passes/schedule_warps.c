@@ -104,15 +104,7 @@ static int64_t threads_of(const tcc_schedule *s)
     return s->warps * TCC_WARP_LANES;
 }
 
-static double rows_read(const tcc_schedule *s)
-{
-    int64_t warps[2];
-    if (!tcc_warps_arrange(s, warps))
-        return 0;
-    return (double)((1 + s->more_a) * s->m * warps[1] + (1 + s->more_b) * s->n * warps[0]);
-}
-
-const tcc_schedule_rules tcc_schedule_of_warps = {is_valid, threads_of, rows_read, tcc_warps_arrange};
+const tcc_schedule_rules tcc_schedule_of_warps = {is_valid, threads_of, tcc_warps_arrange};
 
 /* How often the lanes of a warp have each element of what a matrix instruction multiplies, as A or as B. */
 static int64_t copies_of(const tcc_schedule *s, tcc_mma_block block, tcc_hold_as as)

@@ -1,0 +1,177 @@
+/* Skeletons take the place of their function in the module while they exist, since passes look for variants and steps
+ * there. All of them use the same memory, one after the other.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "passes/skeleton.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "ir/plan.h"
+#include "ir/signature.h"
+#include "passes/passes.h"
+
+/* What all of a choice share. */
+typedef struct tcc_skeletons {
+    tcc_arena *arena;                 /* of one at a time */
+    tcc_attr names;                   /* of the kernel's dimensions */
+    int64_t *dims;                    /* what each counts as */
+    double extents[TCC_MAX_AXES], k;  /* of the axes, and what is summed over, accordingly */
+} tcc_skeletons;
+
+/* Where a function is in its module. */
+static tcc_func **place_of(tcc_func *f)
+{
+    tcc_func **at = &f->ir->first;
+    while (*at != f)
+        at = &(*at)->next;
+    return at;
+}
+
+/* Of an expression, infinite where it has none. */
+static double value_of(const tcc_choice *ch, tcc_attr a)
+{
+    const tcc_device_attrs device = {.value[TCC_DEVICE_sms] = ch->target->sms};
+    tcc_expr e;
+    int64_t value;
+    bool known = !tcc_expr_read(ch->skeletons->arena, a, ch->skeletons->names, &e) &&
+                 tcc_expr_value(&e, ch->skeletons->dims, &device, &value);
+    return known ? (double)value : INFINITY;
+}
+
+static double extent_of(const tcc_choice *ch, tcc_dim dim)
+{
+    enum { UNKNOWN = 1 << 14 }; /* not even by name */
+    double extent = dim.name ? value_of(ch, (tcc_attr){.kind = TCC_ATTR_STR, .s = dim.name}) : (double)dim.size;
+    return extent < INFINITY ? extent : UNKNOWN;
+}
+
+/* The cost of all steps from f up to `end`. */
+static double cost_of(const tcc_choice *ch, const tcc_func *f, const tcc_func *end)
+{
+    double cost = 0;
+    for (; f != end; f = f->next) {
+        const tcc_named_attr *a = tcc_attr_find(&f->attrs, "cost");
+        cost += a ? value_of(ch, a->value) : INFINITY;
+    }
+    return cost;
+}
+
+/* Dimensions that are not known count as large: enough for many rounds, and so few that their product with a cost is an
+ * i64. */
+static void begin(tcc_choice *ch)
+{
+    enum { LARGE_K_BITS = 14, TILES_BITS = 34, MOST_BITS = 20 };
+    tcc_arena *arena = ch->ctx->scratch;
+    tcc_diag silent = {0};
+    const tcc_func *signature = tcc_func_signature(ch->f, arena, &silent);
+    tcc_skeletons *all = ch->skeletons = TCC_NEW(arena, tcc_skeletons);
+    all->arena = tcc_arena_create_in(arena);
+    all->names = tcc_attr_list(&(signature ? signature : ch->f)->attrs, "dims");
+    all->dims = TCC_NEW_ARRAY(arena, int64_t, all->names.list.n);
+    int open = 0;
+    for (size_t i = 0; i < ch->c.n_axes; i++)
+        open += ch->c.extents[i].name != NULL;
+    int bits = open && TILES_BITS / open < MOST_BITS ? TILES_BITS / open : MOST_BITS;
+    for (size_t i = 0; i < all->names.list.n; i++) {
+        bool is_k = ch->c.k_extent.name && !strcmp(all->names.list.items[i].s, ch->c.k_extent.name);
+        all->dims[i] = (int64_t)1 << (is_k ? LARGE_K_BITS : bits);
+    }
+    for (size_t i = 0; i < ch->c.n_axes; i++)
+        all->extents[i] = extent_of(ch, ch->c.extents[i]);
+    all->k = extent_of(ch, ch->c.k_extent);
+}
+
+/* What a tile's loop copies of A (0) or B (1) in an iteration, of one sum: rows along n in panels that are at most as wide
+ * as they are long. */
+static double copied_bytes(const tcc_choice *ch, const tcc_schedule *s, int axis)
+{
+    int64_t bits = 64, rows = axis ? s->n : s->m;
+    for (size_t i = 0; i < ch->c.n_operands; i++) {
+        int64_t of = tcc_scalar_bits(ch->c.operands[i].read->results[0].type->elem);
+        bits = ch->c.operands[i].axis == axis && of < bits ? of : bits;
+    }
+    bool in_panels = tcc_target_can(ch->target, TCC_CAN_tma) && axis && tcc_choice_runs_across(ch, axis);
+    double times = in_panels ? tcc_panel_times(tcc_swizzle_of(rows * bits / 8, s->swizzle)) : 1;
+    return times * (double)(rows * s->k * bits) / 8;
+}
+
+/* No skeleton takes less than this: the products of one sum and the copies of what it multiplies, and to add parts of
+ * it. */
+static double least_cycles(const tcc_choice *ch, const tcc_schedule *s)
+{
+    const tcc_space *c = &ch->c;
+    const tcc_sum *sum = tcc_contraction_narrowest(c);
+    double parts = s->split > 1 ? (double)s->split : 1, ranks = s->cluster_k > 1 ? (double)s->cluster_k : 1;
+    double tiles = parts * ranks, elements = 1;
+    for (size_t i = 0; i < c->n_axes; i++) {
+        elements *= ch->skeletons->extents[i];
+        tiles *= ceil(ch->skeletons->extents[i] / (i > 1 ? 1 : (double)(i ? s->n : s->m)));
+    }
+    double iterations = ceil(ch->skeletons->k / ((double)s->k * parts * ranks));
+    tcc_work w = {.copied_bytes = copied_bytes(ch, s, 0) + copied_bytes(ch, s, 1)};
+    tcc_work_multiplies(&w, ch->target, tcc_sum_operand_elem(sum->a), (double)(s->m * s->n * s->k));
+    bool in_turn = s->consumers == TCC_CONSUMERS_PINGPONG;
+    double loop = iterations * tcc_iteration_cycles(ch->target, &w, s->stages, in_turn);
+    double wait = ch->target->latency_cycles * (s->persistent ? 1 - tcc_hidden_part(in_turn) : 1);
+    double sms = (double)ch->target->sms, cycles = tcc_rounds(tiles / sms) * (wait + loop);
+    if (parts > 1) {
+        double bytes = parts * elements * tcc_scalar_bits(sum->op->results[0].type->elem) / 8;
+        tcc_work adding = {.moved_bytes = bytes / sms};
+        cycles += (double)tcc_step_gap_cycles + ch->target->latency_cycles + tcc_moving_cycles(ch->target, &adding);
+    }
+    return cycles;
+}
+
+/* With the step that adds parts of sums. Infinite where a pass refuses the schedule. */
+static double skeleton_cycles(tcc_choice *ch, const tcc_schedule *s)
+{
+    tcc_func *f = ch->f, *next = f->next, **at = place_of(f);
+    tcc_ir *ir = f->ir;
+    tcc_func *last = ir->last;
+    tcc_arena *arena = ir->arena;
+    tcc_diag silent = {0};
+    tcc_pass_ctx ctx = {.ir = ir, .diag = &silent, .scratch = ch->skeletons->arena};
+    ir->arena = ch->skeletons->arena;
+    *at = tcc_func_clone(f, f->name);
+    tcc_schedule_set(*at, s, ch->c.axes[0], ch->c.axes[1], ch->c.k);
+    bool can = !tcc_run_passes_on(&ctx, *at, next, tcc_pipeline_of_skeletons);
+    double cycles = can ? cost_of(ch, *at, next) : INFINITY;
+    *at = f;
+    f->next = next;
+    ir->last = last;
+    ir->arena = arena;
+    tcc_arena_clear(ch->skeletons->arena);
+    return cycles;
+}
+
+void tcc_search_try(tcc_search *q, const tcc_schedule *s, double times)
+{
+    double cycles = times * least_cycles(q->ch, s), below = q->cycles * (1 - q->margin);
+    if (cycles >= below || cycles > q->limit)
+        return;
+    if (!q->bounds)
+        cycles = times * skeleton_cycles(q->ch, s);
+    if (cycles >= below)
+        return;
+    q->best = *s;
+    q->cycles = cycles;
+}
+
+bool tcc_search_run(tcc_choice *ch, void (*list)(tcc_search *q), const void *user, double margin, tcc_schedule *out)
+{
+    tcc_search q = {.ch = ch, .user = user, .bounds = true, .cycles = INFINITY, .limit = INFINITY};
+    if (!ch->skeletons)
+        begin(ch);
+    list(&q);
+    if (q.cycles == INFINITY)
+        return false;
+    double bound = least_cycles(ch, &q.best);
+    q.limit = bound > 0 ? skeleton_cycles(ch, &q.best) * q.cycles / bound : INFINITY;
+    q.bounds = false;
+    q.margin = margin;
+    q.cycles = INFINITY;
+    list(&q);
+    *out = q.best; /* where passes refuse all, the one that may take least: they will say why */
+    return true;
+}

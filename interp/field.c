@@ -175,15 +175,21 @@ static void keep_interval(tcc_row_operand *c, size_t at, double low, double high
     c->largest[at] = fmax(fabs(low), fabs(high));
 }
 
+/* Keeps where indices are; whether they were there before. */
+static bool stay(tcc_index *const *indices, int64_t *at, size_t n)
+{
+    bool stayed = true;
+    for (size_t i = 0; i < n; i++) {
+        stayed &= at[i] == indices[i]->at;
+        at[i] = indices[i]->at;
+    }
+    return stayed;
+}
+
 /* Computes an operand, unless its indices have the values of the last time; false: it cannot. */
 static bool compute(tcc_fields *fs, tcc_row_operand *c)
 {
-    bool is_known = c->is_known;
-    for (size_t i = 0; i < c->n_others; i++) {
-        is_known &= c->at[i] == c->others[i]->at;
-        c->at[i] = c->others[i]->at;
-    }
-    if (is_known)
+    if (stay(c->others, c->at, c->n_others) && c->is_known)
         return true;
     int64_t before = c->along ? c->along->at : 0, n = c->along ? c->along->extent : 1;
     size_t n_k = (size_t)c->k->extent;
@@ -306,8 +312,12 @@ static void run_place(tcc_fields *fs, const tcc_row_plan *p, const tcc_row_step 
 
 /* ---- steps --------------------------------------------------------------------------------- */
 
-static void run_sum(tcc_fields *fs, const tcc_row_plan *p, const tcc_row_step *s)
+/* What terms of another reduction need is computed once, unless it varies with an index of that one. */
+static void run_sum(tcc_fields *fs, const tcc_row_plan *p, tcc_row_step *s)
 {
+    if (stay(s->others, s->at, s->n_others) && s->is_known)
+        return;
+    s->is_known = true;
     size_t n = row_length(p, s->result);
     tcc_cell *r = s->result->cells;
     tcc_scalar elem = s->op->results[0].type->elem;
@@ -373,7 +383,7 @@ static void run_intervals(const tcc_row_step *s, const tcc_elements *e)
     tcc_intervals(&r);
 }
 
-static void run_step(tcc_fields *fs, const tcc_row_plan *p, const tcc_row_step *s)
+static void run_step(tcc_fields *fs, const tcc_row_plan *p, tcc_row_step *s)
 {
     const tcc_op *op = s->op;
     if (op->code == TCC_OP_tensor_read || op->code == TCC_OP_tile_grid) {

@@ -297,6 +297,14 @@ static tcc_status plan_sum(tcc_fields *fs, tcc_row_plan *outer, tcc_row_step *s)
         if (s->over[i] == outer->row) /* another index of the same name */
             s->body->row = NULL;
     }
+    const tcc_type *result = s->op->results[0].type;
+    s->others = TCC_NEW_ARRAY(scratch, tcc_index *, result->rank);
+    s->at = TCC_NEW_ARRAY(scratch, int64_t, result->rank);
+    for (unsigned d = 0; d < result->rank; d++) {
+        tcc_index *index = tcc_index_find(fs, result->dims[d].name);
+        if (index && index != outer->row)
+            s->others[s->n_others++] = index;
+    }
     size_t n = s->result->step ? (size_t)outer->row->extent : 1;
     s->sums = TCC_NEW_ARRAY(scratch, double, n);
     if (tcc_reduction_is_place(s->kind))

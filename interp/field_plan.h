@@ -47,6 +47,10 @@ typedef struct tcc_row_step {
     tcc_index **over; /* what it reduces */
     size_t n_over;
     int64_t *outer;        /* and where these indices were before it */
+    tcc_index **others;    /* that its result varies with, but for the row's */
+    int64_t *at;           /* and where these were when it was computed last */
+    size_t n_others;
+    bool is_known;
     const tcc_index *part; /* the part that is computed; NULL: it has no parts */
     int64_t depth;         /* consecutive terms that belong to one part */
     bool is_product;       /* a fast path fits: */

@@ -32,10 +32,10 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         int64_t n = !tcc_schedule_is_valid(&s)       ? 0
                     : shape.n_max == shape.n_step ? shape.n_max
                                                   : tcc_schedule_instr_n(&s, target);
-        tcc_mma_block block;
-        if (n && tcc_warps_block(&s, &block) && tcc_mma_sync_of_block(target, instr, block, a, b, acc)) {
-            shape.m = block.m;
-            n = block.n;
+        tcc_arrangement u;
+        if (n && tcc_arrange(&s, &u) && tcc_mma_sync_of_block(target, instr, u.block, a, b, acc)) {
+            shape.m = u.block.m;
+            n = u.block.n;
         }
         if (n) {
             tcc_attr_set_ints(ctx->ir, &op->attrs, "instr", 3, (int64_t[]){shape.m, n, shape.k});

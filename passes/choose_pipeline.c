@@ -31,18 +31,16 @@ static void decide(tcc_func *f, const tcc_schedule *s, tcc_attrs *loop)
                        : 0;
     if (give)
         tcc_attr_set_ints(ir, loop, "registers", 2, (int64_t[]){take, give});
-    const tcc_schedule_rules *rules = tcc_family_passes_of(target)->schedule;
-    int64_t stand[2];
-    if (rules->arrange && rules->arrange(s, stand)) {
-        tcc_attr_set_ints(ir, loop, "waves", 2, stand);
+    tcc_arrangement u;
+    if (tcc_arrange(s, &u)) {
+        tcc_attr_set_ints(ir, loop, "waves", 2, u.stand);
         tcc_attr_set_int(ir, loop, "lanes", lanes);
         if (s->instr != tcc_target_instr(target))
             tcc_attr_set_str(ir, loop, "instr",
                              tcc_schedule_key_word(&tcc_schedule_keys[TCC_KEY_instr], s->instr));
-        tcc_mma_block block, first;
-        if (tcc_warps_block(s, &block) && tcc_mma_sync_block(target, s->instr, 0, &first) &&
-            (block.m != first.m || block.n != first.n))
-            tcc_attr_set_ints(ir, loop, "block", 2, (int64_t[]){block.m, block.n});
+        tcc_mma_block first;
+        if (tcc_mma_sync_block(target, s->instr, 0, &first) && (u.block.m != first.m || u.block.n != first.n))
+            tcc_attr_set_ints(ir, loop, "block", 2, (int64_t[]){u.block.m, u.block.n});
     }
     tcc_attr_carry(ir, loop, &f->attrs, "chunks");
     tcc_attr_carry(ir, loop, &f->attrs, "ahead");

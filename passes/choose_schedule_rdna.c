@@ -96,10 +96,10 @@ static bool has_one_width(const tcc_rdna_product *p)
     return one;
 }
 
-static bool fits(const tcc_schedule *s, const tcc_rdna_product *p, tcc_rdna_waves *w)
+static bool fits(const tcc_schedule *s, const tcc_rdna_product *p, tcc_arrangement *w)
 {
     int64_t doubt = has_one_width(p) ? 0 : DOUBT;
-    return tcc_rdna_arrange(s, w) && tcc_rdna_registers(s, p) + doubt <= tcc_rdna_register_limit(s, p->target) &&
+    return tcc_arrange(s, w) && tcc_rdna_registers(s, p) + doubt <= tcc_rdna_register_limit(s, p->target) &&
            tcc_rdna_smem_bytes(s, p) <= p->target->smem_bytes;
 }
 
@@ -124,10 +124,10 @@ static bool all_transpose(const tcc_schedule *s, const tcc_rdna_product *p)
     return true;
 }
 
-/* Operands that a wave reads for each product, of which it multiplies blocks_m * blocks_n. */
-static double reads(const tcc_rdna_waves *w)
+/* Operands that a wave reads for each product, of which it multiplies blocks[0] * blocks[1]. */
+static double reads(const tcc_arrangement *w)
 {
-    return (double)(w->blocks_m + w->blocks_n) / (double)(w->blocks_m * w->blocks_n);
+    return (double)(w->blocks[0] + w->blocks[1]) / (double)(w->blocks[0] * w->blocks[1]);
 }
 
 /* How much longer a tile takes because operands are transposed on their way to LDS, a word of two k by one instruction,
@@ -164,13 +164,13 @@ static void try_size(tcc_search *q, int64_t m, int64_t n, int64_t n_waves)
 {
     const start *from = q->user;
     tcc_schedule s = q->ch->s;
-    tcc_rdna_waves w;
+    tcc_arrangement w;
     s.m = m;
     s.n = n;
     s.waves = n_waves;
     if (!fits(&s, from->p, &w))
         return;
-    if (!from->any && (w.blocks_m * STEP > WAVE_TILE_MAX || w.blocks_n * STEP > WAVE_TILE_MAX ||
+    if (!from->any && (w.blocks[0] * STEP > WAVE_TILE_MAX || w.blocks[1] * STEP > WAVE_TILE_MAX ||
                        !all_transpose(&s, from->p)))
         return;
     tcc_search_try(q, &s, 1 + converting(from->p, &s) + READ_COST * reads(&w));
@@ -237,8 +237,8 @@ static bool choose_tile(tcc_choice *ch, const tcc_rdna_product *p, bool given_wa
 static int64_t sharing_waves(const tcc_schedule *s)
 {
     tcc_schedule t = *s;
-    tcc_rdna_waves w;
-    for (t.waves = WAVES_MAX; t.waves > 1 && !tcc_rdna_arrange(&t, &w); t.waves--)
+    tcc_arrangement w;
+    for (t.waves = WAVES_MAX; t.waves > 1 && !tcc_arrange(&t, &w); t.waves--)
         continue;
     return t.waves;
 }
@@ -270,8 +270,8 @@ static tcc_status refuse_size(tcc_choice *ch, const tcc_rdna_product *p)
 {
     const tcc_schedule *s = &ch->s;
     const char *key = tcc_choice_given(ch, "tile") ? "tile" : "waves";
-    tcc_rdna_waves w;
-    if (!tcc_rdna_arrange(s, &w))
+    tcc_arrangement w;
+    if (!tcc_arrange(s, &w))
         return refuse_waves(ch);
     int64_t need = tcc_rdna_registers(s, p), limit = tcc_rdna_register_limit(s, p->target);
     if (need > limit)
@@ -340,7 +340,7 @@ tcc_status tcc_rdna_choose(tcc_choice *ch)
 void tcc_rdna_choose_generic(tcc_choice *ch)
 {
     tcc_rdna_product p;
-    tcc_rdna_waves w;
+    tcc_arrangement w;
     int64_t wave = tcc_schedule_key_of(ch->f, TCC_KEY_wave, 32);
     tcc_schedule *s = &ch->s;
     s->m = s->n = GENERIC_TILE;
@@ -354,7 +354,7 @@ void tcc_rdna_choose_generic(tcc_choice *ch)
     s->k = tcc_rdna_depth(&p, wave);
     for (tcc_schedule smaller = *s; !fits(s, &p, &w) && smaller.m * smaller.n > STEP * STEP; *s = smaller) {
         *(smaller.m > smaller.n ? &smaller.m : &smaller.n) /= 2;
-        while (smaller.waves > 1 && !tcc_rdna_arrange(&smaller, &w))
+        while (smaller.waves > 1 && !tcc_arrange(&smaller, &w))
             smaller.waves /= 2;
     }
 }

@@ -76,12 +76,12 @@ static int64_t registers_on_the_way(const tcc_choice *ch, const tcc_schedule *s)
 static int64_t registers_of_bytes(const tcc_choice *ch, const tcc_schedule *s)
 {
     enum { BYTE_BITS = 8 };
-    int64_t warps[2];
+    tcc_arrangement u;
     bool bytes = tcc_scalar_bits(find_instruction(ch)->a) == BYTE_BITS;
-    if (!bytes || !tcc_warps_arrange(s, warps))
+    if (!bytes || !tcc_arrange(s, &u))
         return 0;
-    return (tcc_choice_runs_across(ch, 0) ? (1 + s->more_a) * s->m / warps[0] : 0) +
-           (tcc_choice_runs_across(ch, 1) ? (1 + s->more_b) * s->n / warps[1] : 0);
+    return (tcc_choice_runs_across(ch, 0) ? (1 + s->more_a) * s->m / u.stand[0] : 0) +
+           (tcc_choice_runs_across(ch, 1) ? (1 + s->more_b) * s->n / u.stand[1] : 0);
 }
 
 /* A round of all sums is as deep as the narrowest elements want it: of wider ones it is longer, and read twice as
@@ -90,10 +90,11 @@ static int64_t registers_of_wider(const tcc_choice *ch, const tcc_schedule *s)
 {
     enum { ROUND_WORDS = 32 / 4, LANES = 32 };
     unsigned least = tcc_scalar_bits(tcc_sum_operand_elem(tcc_contraction_narrowest(&ch->c)->a));
-    int64_t warps[2], n = 0;
-    for (size_t i = 0; i < ch->c.n_operands && tcc_warps_arrange(s, warps); i++) {
+    tcc_arrangement u;
+    int64_t n = 0;
+    for (size_t i = 0; i < ch->c.n_operands && tcc_arrange(s, &u); i++) {
         const tcc_sum_operand *o = &ch->c.operands[i];
-        int64_t own = o->axis ? s->n / warps[1] : s->m / warps[0];
+        int64_t own = o->axis ? s->n / u.stand[1] : s->m / u.stand[0];
         n += 2 * own * ROUND_WORDS * (tcc_scalar_bits(tcc_sum_operand_elem(o)) / least - 1) / LANES;
     }
     return n;
@@ -102,10 +103,10 @@ static int64_t registers_of_wider(const tcc_choice *ch, const tcc_schedule *s)
 /* How many lanes have the same elements of an operand that they take outer products of. */
 static int64_t copies_of_lanes(const tcc_schedule *s, const tcc_sum_operand *o)
 {
-    tcc_mma_block block;
-    if (s->instr != TCC_INSTR_FMA || !tcc_warps_block(s, &block))
+    tcc_arrangement u;
+    if (s->instr != TCC_INSTR_FMA || !tcc_arrange(s, &u))
         return 1;
-    tcc_fragment_id id = tcc_mma_sync_held(s->target, s->instr, block, o->axis ? TCC_AS_B : TCC_AS_A,
+    tcc_fragment_id id = tcc_mma_sync_held(s->target, s->instr, u.block, o->axis ? TCC_AS_B : TCC_AS_A,
                                            tcc_scalar_bits(tcc_sum_operand_elem(o)));
     return tcc_fragment_copies(&tcc_fragments[id]);
 }
@@ -117,16 +118,17 @@ static int64_t registers_of_computed(const tcc_choice *ch, const tcc_schedule *s
 {
     enum { WORD_BITS = 32, LANES = 32, ROUNDS_BITS = 2 * 32 * 8 };
     const int64_t rows[] = {s->m, s->n}, block_k[] = {TCC_MMA_SYNC_N, TCC_MMA_SYNC_M};
-    int64_t warps[2], n = 0;
+    tcc_arrangement u;
+    int64_t n = 0;
     bool both = tcc_choice_computes(ch, 0) && tcc_choice_computes(ch, 1), by_lanes = s->instr == TCC_INSTR_FMA;
-    if ((!both && !by_lanes) || !tcc_warps_arrange(s, warps))
+    if ((!both && !by_lanes) || !tcc_arrange(s, &u))
         return 0;
     for (size_t i = 0; i < ch->c.n_operands; i++) {
         const tcc_sum_operand *o = &ch->c.operands[i];
         if (!tcc_choice_computes(ch, o->axis))
             continue;
-        int64_t bits = tcc_scalar_bits(tcc_sum_operand_elem(o)), own = rows[o->axis] / warps[o->axis];
-        int64_t beside = warps[!o->axis], share = s->k % (block_k[o->axis] * beside) ? 1 : beside;
+        int64_t bits = tcc_scalar_bits(tcc_sum_operand_elem(o)), own = rows[o->axis] / u.stand[o->axis];
+        int64_t beside = u.stand[!o->axis], share = s->k % (block_k[o->axis] * beside) ? 1 : beside;
         n += own * (s->k * bits * copies_of_lanes(s, o) - ROUNDS_BITS) / WORD_BITS / LANES;
         int64_t held_bits =
             by_lanes ? WORD_BITS : tcc_scalar_bits(o->read->results[0].type->elem); /* f32 is exchanged */
@@ -176,10 +178,10 @@ static int64_t step_k(const tcc_mma_sync *mma)
 static int64_t depth_step(const tcc_choice *ch, const tcc_schedule *s)
 {
     int64_t step = step_k(find_instruction(ch));
-    tcc_mma_block block;
-    if (!tcc_warps_block(s, &block))
+    tcc_arrangement u;
+    if (!tcc_arrange(s, &u))
         return step;
-    const int64_t along_k[] = {block.n, block.m};
+    const int64_t along_k[] = {u.block.n, u.block.m};
     for (int axis = 0; axis < 2; axis++)
         if (tcc_choice_computes(ch, axis) && along_k[axis] > step)
             step = along_k[axis];
@@ -232,17 +234,17 @@ static void try_size(tcc_search *q, int64_t m, int64_t n, int64_t n_warps)
     const tcc_choice *ch = q->ch;
     const start *from = q->user;
     tcc_schedule s = ch->s;
-    int64_t stand[2];
+    tcc_arrangement u;
     s.m = m;
     s.n = n;
     s.warps = n_warps;
     int64_t usual = depth_for(ch, m, n) >> from->shallower, least = depth_step(ch, &s);
     if (!ch->given_k)
         s.k = usual > least ? usual : least;
-    if (!tcc_warps_arrange(&s, stand) || s.k % least || registers(ch, &s) > register_limit(&s) ||
+    if (!tcc_arrange(&s, &u) || s.k % least || registers(ch, &s) > register_limit(&s) ||
         stages_that_fit(ch, s) < s.stages)
         return;
-    bool wide = m / stand[0] > WARP_TILE_MAX || n / stand[1] > WARP_TILE_MAX;
+    bool wide = m / u.stand[0] > WARP_TILE_MAX || n / u.stand[1] > WARP_TILE_MAX;
     tcc_search_try(q, &s, wide ? 2 : 1);
 }
 
@@ -318,11 +320,11 @@ static void take_unfit(tcc_choice *ch, bool given_warps)
             least = block;
             break;
         }
-    int64_t stand[2];
+    tcc_arrangement u;
     s->m = s->m ? s->m : least.m;
     s->n = s->n ? s->n : step_n(find_instruction(ch), least.n);
     s->warps = s->warps ? s->warps : 1;
-    for (int64_t shared = 1; shared < s->warps && !tcc_warps_arrange(s, stand); shared *= 2)
+    for (int64_t shared = 1; shared < s->warps && !tcc_arrange(s, &u); shared *= 2)
         if (!ch->given_m && (ch->given_n || s->m <= s->n))
             s->m *= 2;
         else if (!ch->given_n)
@@ -345,8 +347,9 @@ static tcc_status refuse_size(tcc_choice *ch)
 {
     const tcc_schedule *s = &ch->s;
     const char *key = tcc_choice_given(ch, "tile") ? "tile" : "warps";
-    int64_t stand[2], fit = stages_that_fit(ch, *s);
-    if (!tcc_warps_arrange(s, stand))
+    tcc_arrangement u;
+    int64_t fit = stages_that_fit(ch, *s);
+    if (!tcc_arrange(s, &u))
         return TCC_CHOICE_REFUSE(ch, tcc_choice_given(ch, "warps") ? "warps" : key,
                                  "a %lld x %lld tile cannot be shared by %lld warp%s in blocks of %s", (long long)s->m,
                                  (long long)s->n, (long long)s->warps, s->warps == 1 ? "" : "s", names_of_blocks(ch));
@@ -430,12 +433,12 @@ void tcc_warps_choose_generic(tcc_choice *ch)
         return;
     s->k = s->k < depth_step(ch, s) ? depth_step(ch, s) : s->k;
     for (tcc_schedule smaller = *s; !generic_fits(ch); *s = smaller) {
-        int64_t stand[2];
+        tcc_arrangement u;
         bool narrow = smaller.n / 2 % step_n(mma, tcc_warps_step(s, 1));
         *(smaller.m > smaller.n || narrow ? &smaller.m : &smaller.n) /= 2;
-        while (smaller.warps > 1 && !tcc_warps_arrange(&smaller, stand))
+        while (smaller.warps > 1 && !tcc_arrange(&smaller, &u))
             smaller.warps /= 2;
-        if (!tcc_warps_arrange(&smaller, stand))
+        if (!tcc_arrange(&smaller, &u))
             break;
         if (smaller.k > tcc_schedule_threads(&smaller)) /* which copy a row at a time */
             smaller.k = depth_step(ch, &smaller);

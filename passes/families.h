@@ -43,9 +43,6 @@ extern const tcc_copying tcc_copying_by_tma, tcc_copying_by_threads, tcc_copying
 typedef struct tcc_schedule_rules {
     bool (*is_valid)(const tcc_schedule *s);
     int64_t (*threads)(const tcc_schedule *s);
-    /* The arrangement of warps that multiply from registers over a tile, in rows and columns; NULL: there are
-     * none. */
-    bool (*arrange)(const tcc_schedule *s, int64_t warps[2]);
 } tcc_schedule_rules;
 extern const tcc_schedule_rules tcc_schedule_of_warpgroups, tcc_schedule_of_waves, tcc_schedule_of_warps;
 

@@ -139,7 +139,7 @@ static int64_t threads_of_warpgroups(const tcc_schedule *s)
     return s->warpgroups * 128 + tcc_schedule_producer_threads(s);
 }
 
-const tcc_schedule_rules tcc_schedule_of_warpgroups = {is_valid_for_warpgroups, threads_of_warpgroups, NULL};
+const tcc_schedule_rules tcc_schedule_of_warpgroups = {is_valid_for_warpgroups, threads_of_warpgroups};
 
 bool tcc_schedule_is_valid(const tcc_schedule *s)
 {

@@ -136,6 +136,18 @@ enum { TCC_INSTR_REGISTERS = 28 };
 /* Width of one matrix instruction, 0 when no number of them side by side makes up the tile. */
 int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t);
 
+/* ---- warps and waves, which multiply registers (schedule_warps.c) ------------------------------------------- */
+
+/* How they stand over a tile, and how many blocks of their instruction each multiplies, along m and n. */
+typedef struct tcc_arrangement {
+    int64_t stand[2], blocks[2];
+    tcc_mma_block block;
+} tcc_arrangement;
+
+/* The arrangement that reads least from shared memory, in the first shape of blocks in which there is one. False when
+ * there is none. */
+bool tcc_arrange(const tcc_schedule *s, tcc_arrangement *out);
+
 /* ---- RDNA (schedule_rdna.c) -------------------------------------------------------------- */
 
 /* An operand of products on RDNA. */
@@ -157,13 +169,6 @@ typedef struct tcc_rdna_product {
     unsigned loaded_bits; /* of the widest element that operands are computed from; 0: none is computed */
 } tcc_rdna_product;
 
-/* How the waves share a tile, columns and rows of 16 x 16 blocks that one wave computes. */
-typedef struct tcc_rdna_waves {
-    int64_t waves_m, waves_n, blocks_m, blocks_n;
-} tcc_rdna_waves;
-
-/* The arrangement with the least reads of LDS; false when there is none. */
-bool tcc_rdna_arrange(const tcc_schedule *s, tcc_rdna_waves *out);
 /* Depth of what a wave reads from LDS at a time, 16 bytes a lane: one or two instructions'. */
 int64_t tcc_rdna_round(const tcc_target *t, const tcc_wmma *wmma, unsigned bits, int64_t wave);
 /* The depth in which all sums are multiplied: that of the narrowest elements, which is a multiple of the others'. */
@@ -188,10 +193,6 @@ enum { TCC_RDNA_PAD_BYTES = 32 };
 
 /* ---- warps that multiply registers (schedule_warps.c) -------------------------------------------- */
 
-/* The arrangement of the warps over a tile in rows and columns that reads least. False if there is none. */
-bool tcc_warps_arrange(const tcc_schedule *s, int64_t warps[2]);
-/* In blocks of which shape they multiply it: the first of their instruction's that fits. False when they cannot. */
-bool tcc_warps_block(const tcc_schedule *s, tcc_mma_block *out);
 /* The number that a tile's rows (0) or columns must be a multiple of. */
 int64_t tcc_warps_step(const tcc_schedule *s, int d);
 /* As which fragment they hold sums; TCC_FRAGMENT_COUNT: as none. */

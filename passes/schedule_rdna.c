@@ -14,27 +14,11 @@ enum {
     TRANSPOSED_REGISTERS = 4 /* more that are on their way */
 };
 
-bool tcc_rdna_arrange(const tcc_schedule *s, tcc_rdna_waves *out)
-{
-    *out = (tcc_rdna_waves){0};
-    if (s->waves < 1 || s->m < BLOCK || s->n < BLOCK || s->m > 256 || s->n > 256)
-        return false;
-    for (int64_t wm = 1; wm <= s->waves; wm++) {
-        int64_t wn = s->waves / wm;
-        if (s->waves % wm || s->m % (BLOCK * wm) || s->n % (BLOCK * wn))
-            continue;
-        tcc_rdna_waves w = {wm, wn, s->m / BLOCK / wm, s->n / BLOCK / wn};
-        if (!out->waves_m || w.blocks_m + w.blocks_n < out->blocks_m + out->blocks_n)
-            *out = w;
-    }
-    return out->waves_m != 0;
-}
-
 static bool is_valid(const tcc_schedule *s)
 {
-    tcc_rdna_waves w;
+    tcc_arrangement w;
     return (s->wave == 32 || s->wave == 64) && s->k >= BLOCK && s->k <= 256 && s->k % BLOCK == 0 &&
-           tcc_rdna_arrange(s, &w) && s->stages >= 1 && s->stages <= 2 && s->group >= 1;
+           tcc_arrange(s, &w) && s->stages >= 1 && s->stages <= 2 && s->group >= 1;
 }
 
 static int64_t threads_of(const tcc_schedule *s)
@@ -42,16 +26,7 @@ static int64_t threads_of(const tcc_schedule *s)
     return s->waves * s->wave;
 }
 
-static bool arrange(const tcc_schedule *s, int64_t waves[2])
-{
-    tcc_rdna_waves w;
-    bool can = tcc_rdna_arrange(s, &w);
-    waves[0] = w.waves_m;
-    waves[1] = w.waves_n;
-    return can;
-}
-
-const tcc_schedule_rules tcc_schedule_of_waves = {is_valid, threads_of, arrange};
+const tcc_schedule_rules tcc_schedule_of_waves = {is_valid, threads_of};
 
 /* Each group of 16 lanes reads a part of k, or all of it where all hold the same. */
 int64_t tcc_rdna_round(const tcc_target *t, const tcc_wmma *wmma, unsigned bits, int64_t wave)
@@ -120,24 +95,24 @@ static int64_t computed_registers(const tcc_schedule *s, unsigned loaded_bits, u
 
 int64_t tcc_rdna_registers(const tcc_schedule *s, const tcc_rdna_product *p)
 {
-    tcc_rdna_waves w;
-    if (!tcc_rdna_arrange(s, &w))
+    tcc_arrangement w;
+    if (!tcc_arrange(s, &w))
         return INT64_MAX;
     int64_t need = OTHER_REGISTERS;
     for (size_t i = 0; i < p->n_sums; i++) {
-        bool pairs = tcc_wmma_is_in_halves(p->sums[i]) && w.blocks_n % 2 == 0;
-        need += w.blocks_m * (pairs ? w.blocks_n / 2 : w.blocks_n) * tcc_wmma_result_words(p->sums[i], s->wave);
+        bool pairs = tcc_wmma_is_in_halves(p->sums[i]) && w.blocks[1] % 2 == 0;
+        need += w.blocks[0] * (pairs ? w.blocks[1] / 2 : w.blocks[1]) * tcc_wmma_result_words(p->sums[i], s->wave);
     }
-    const int64_t rows[] = {s->m, s->n}, blocks[] = {w.blocks_m, w.blocks_n}, beside[] = {w.waves_n, w.waves_m};
+    const int64_t rows[] = {s->m, s->n};
     int64_t depth = p->loaded_bits ? s->k : tcc_rdna_depth(p, s->wave); /* all k of a tile at once, or a round */
     for (size_t i = 0; i < p->n_operands; i++) {
         const tcc_rdna_operand *o = &p->operands[i];
         int64_t words = tcc_wmma_operand_words(p->target, o->wmma->k, o->bits, s->wave), x = o->axis;
-        need += blocks[x] * words * (depth / o->wmma->k);
-        need += o->computed ? computed_registers(s, p->loaded_bits, o->bits, rows[x], beside[x])
+        need += w.blocks[x] * words * (depth / o->wmma->k);
+        need += o->computed ? computed_registers(s, p->loaded_bits, o->bits, rows[x], w.stand[!x])
                             : copy_registers(s, rows[x], o->bits, o->transposed);
         if (o->transposed) /* an address reaches one block of it */
-            need += blocks[x] + TRANSPOSED_REGISTERS;
+            need += w.blocks[x] + TRANSPOSED_REGISTERS;
     }
     return need;
 }

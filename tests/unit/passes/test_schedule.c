@@ -216,6 +216,45 @@ START_TEST(attributes_may_be_nonsense)
 }
 END_TEST
 
+/* Rows and columns of a tile that units read, of which there are so many along m and n. */
+static int64_t reads(const tcc_schedule *s, int64_t along_m, int64_t along_n)
+{
+    return s->m / along_m + s->n / along_n;
+}
+
+/* Warps and waves alike stand so that no other arrangement in blocks of the same shape reads less. */
+START_TEST(units_stand_where_they_read_least)
+{
+    static const struct {
+        const char *target;
+        tcc_instr instr;
+    } of[] = {{"sm_80", TCC_INSTR_MMA}, {"gfx1100", TCC_INSTR_WMMA}};
+    unsigned arranged = 0;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        for (int64_t m = 16; m <= 256; m += 16)
+            for (int64_t n = 8; n <= 256; n += 8)
+                for (int64_t units = 1; units <= 16; units++) {
+                    bool waves = of[i].instr == TCC_INSTR_WMMA;
+                    const tcc_schedule s = {.target = tcc_target_find(of[i].target), .m = m, .n = n,
+                                            .instr = of[i].instr, .warps = waves ? 0 : units,
+                                            .waves = waves ? units : 0, .wave = waves ? 32 : 0};
+                    tcc_arrangement a;
+                    bool can = tcc_arrange(&s, &a), any = false;
+                    for (int64_t rows = 1; rows <= units; rows++) {
+                        bool fits = units % rows == 0 && m % (a.block.m * rows) == 0 &&
+                                    n % (a.block.n * (units / rows)) == 0;
+                        any |= fits;
+                        ck_assert(!can || !fits || reads(&s, rows, units / rows) >= reads(&s, a.stand[0], a.stand[1]));
+                    }
+                    ck_assert_int_eq(can, any);
+                    arranged += can;
+                    ck_assert(!can || (a.stand[0] * a.stand[1] == units && a.blocks[0] * a.block.m * a.stand[0] == m &&
+                                       a.blocks[1] * a.block.n * a.stand[1] == n));
+                }
+    ck_assert_uint_gt(arranged, 1000);
+}
+END_TEST
+
 Suite *SUITE(void)
 {
     Suite *s = suite_create("schedule");
@@ -230,6 +269,7 @@ Suite *SUITE(void)
     tcase_add_test(t, a_schedule_is_attributes);
     tcase_add_test(t, who_takes_whole_tiles);
     tcase_add_test(t, attributes_may_be_nonsense);
+    tcase_add_test(t, units_stand_where_they_read_least);
     suite_add_tcase(s, t);
     return s;
 }

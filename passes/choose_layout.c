@@ -336,27 +336,20 @@ static int64_t staged_bytes(const tcc_op *store, const tcc_schedule *s)
     return tcc_schedule_staged_bytes(s, dims[0].size, dims[1].size, tcc_scalar_bits(o->tensor->type->elem));
 }
 
-/* room: shared memory that is left for staged results */
-static bool can_store_by_tma(const tcc_func *f, const tcc_op *store, const tcc_schedule *s, int64_t room)
+/* How a result is stored, with this much shared memory left for staged ones. TMA does not store a tensor that is also
+ * read where the next tile's elements are read while these are in flight; nor do other threads than those that may have
+ * read the elements, in words. */
+static tcc_storing storing_of(const tcc_func *f, const tcc_op *store, const tcc_schedule *s, int64_t room)
 {
     tcc_attr dims = tcc_attr_list(&store->attrs, "dims");
     const tcc_tile_store_operands *o = TCC_VIEW(tile_store, store);
     const tcc_type *t = o->tensor->type;
-    return tcc_assumes_align(f, o->tensor, TMA_BYTES) &&
-           (t->rank == 1 || tcc_assumes_pitch(f, o->tensor, TMA_BYTES)) &&
-           tcc_can_store_by_tma(t, (int)dims.list.items[0].i, (int)dims.list.items[1].i,
-                                o->a->type->dims[1].size) &&
-           staged_bytes(store, s) <= room;
-}
-
-/* By threads, where TMA cannot: other threads than those that may have read the elements. */
-static bool can_store_in_words(const tcc_op *store, const tcc_schedule *s, int64_t room)
-{
-    tcc_attr dims = tcc_attr_list(&store->attrs, "dims");
-    const tcc_tile_store_operands *o = TCC_VIEW(tile_store, store);
-    return tcc_can_store_in_words(o->tensor->type, (int)dims.list.items[0].i, (int)dims.list.items[1].i,
-                                  o->a->type->dims[1].size) &&
-           !is_read(o->tensor) && staged_bytes(store, s) <= room;
+    bool aligned = tcc_assumes_align(f, o->tensor, TMA_BYTES) &&
+                   (t->rank == 1 || tcc_assumes_pitch(f, o->tensor, TMA_BYTES));
+    tcc_storing how = tcc_storing_of(s, t, (int)dims.list.items[0].i, (int)dims.list.items[1].i,
+                                     o->a->type->dims[1].size, aligned);
+    bool read = is_read(o->tensor), can = !read || (how == TCC_STORING_TMA && !s->persistent);
+    return can && staged_bytes(store, s) <= room ? how : TCC_STORING_INTERLEAVED;
 }
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
@@ -375,15 +368,12 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             widen(f, &s, op, tensor_of(op));
             *changed = true;
         } else if (op->code == TCC_OP_tile_store) {
-            bool staged = s.epilogue != TCC_STORING_INTERLEAVED;
-            bool tma = s.epilogue == TCC_STORING_TMA && can_store_by_tma(f, op, &s, room);
-            /* Of a tensor that is also read, the next tile's elements are read while these are in
-             * flight. */
-            tma &= !s.persistent || !is_read(TCC_VIEW(tile_store, op)->tensor);
-            bool words = staged && !tma && can_store_in_words(op, &s, room);
+            tcc_storing how = storing_of(f, op, &s, room);
+            bool tma = how == TCC_STORING_TMA, words = how == TCC_STORING_WORDS;
             if (tma || words)
                 room -= staged_bytes(op, &s);
-            tcc_attr_set_str(ctx->ir, &op->attrs, "copy", tma ? "tma" : words ? "words" : "interleaved");
+            const tcc_schedule_key *key = &tcc_schedule_keys[TCC_KEY_epilogue];
+            tcc_attr_set_str(ctx->ir, &op->attrs, "copy", tcc_schedule_key_word(key, how));
             if (tma)
                 set_cache(f, op, TCC_VIEW(tile_store, op)->tensor);
             if ((tma || words) && s.staging)

@@ -193,9 +193,7 @@ static bool is_contiguous(const access *a)
 /* Whether a store goes through shared memory, as choose-layout decides while there is room. */
 static bool is_staged(const access *a, const tcc_schedule *s, bool aligned)
 {
-    bool tma = s->epilogue == TCC_STORING_TMA && aligned && tcc_can_store_by_tma(a->tensor, a->row, a->col, s->n);
-    return a->store && s->epilogue != TCC_STORING_INTERLEAVED &&
-           (tma || tcc_can_store_in_words(a->tensor, a->row, a->col, s->n));
+    return a->store && tcc_storing_of(s, a->tensor, a->row, a->col, s->n, aligned) != TCC_STORING_INTERLEAVED;
 }
 
 /* Whether a former access has the same offsets from its tensor's address. */

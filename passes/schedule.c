@@ -268,6 +268,14 @@ bool tcc_can_store_in_words(const tcc_type *tensor, int row, int col, int64_t n)
            n * bits / 8 % 16 == 0;
 }
 
+tcc_storing tcc_storing_of(const tcc_schedule *s, const tcc_type *tensor, int row, int col, int64_t n, bool aligned)
+{
+    if (s->epilogue == TCC_STORING_TMA && aligned && tcc_can_store_by_tma(tensor, row, col, n))
+        return TCC_STORING_TMA;
+    bool words = s->epilogue != TCC_STORING_INTERLEAVED && tcc_can_store_in_words(tensor, row, col, n);
+    return words ? TCC_STORING_WORDS : TCC_STORING_INTERLEAVED;
+}
+
 int64_t tcc_schedule_turns(const tcc_schedule *s)
 {
     return s->consumers == TCC_CONSUMERS_PINGPONG ? s->warpgroups : 1;

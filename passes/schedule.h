@@ -109,10 +109,13 @@ int64_t tcc_swizzle_of(int64_t bytes, int64_t widest);
 /* Of a tile along dimensions row and col of a tensor, -1 for none: the tile's dimension whose elements are neighbours
  * in memory, or -1. */
 int tcc_contiguous_of(const tcc_type *tensor, int row, int col);
-/* Whether TMA can store such a tile of n columns, and there is room to stage it. */
+/* Whether TMA can store such a tile of n columns. */
 bool tcc_can_store_by_tma(const tcc_type *tensor, int row, int col, int64_t n);
 /* The same by threads, in aligned words of rows that begin anywhere. */
 bool tcc_can_store_in_words(const tcc_type *tensor, int row, int col, int64_t n);
+/* How a schedule's tiles of n columns are stored there, if there is room: by TMA where that may be, since all is aligned.
+ */
+tcc_storing tcc_storing_of(const tcc_schedule *s, const tcc_type *tensor, int row, int col, int64_t n, bool aligned);
 /* Rows of a tile that a warpgroup takes, and how many roles take whole tiles. */
 int64_t tcc_schedule_rows(const tcc_schedule *s);
 int64_t tcc_schedule_turns(const tcc_schedule *s);

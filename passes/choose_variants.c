@@ -396,16 +396,21 @@ static tcc_func *by_own_target(tcc_func *f)
     return f;
 }
 
-/* A variant that copies the operands whose rows do not run along k, if the others can be copied as they are. */
-static void add_transposed(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *c)
+/* Whether the operands whose rows run along k can be copied as they are, if the others are transposed. */
+static bool can_transpose(const tcc_space *c)
 {
+    bool can = true;
     for (size_t i = 0; i < c->n_operands; i++) {
         const tcc_sum_operand *o = &c->operands[i];
-        if (tcc_read_is_contiguous_in(o->read, o->k, o->k) && by_tma.why_not(o, c->axes[o->axis]))
-            return;
+        can &= !tcc_read_is_contiguous_in(o->read, o->k, o->k) || !by_tma.why_not(o, c->axes[o->axis]);
     }
-    tcc_func *variant = by_own_target(add_variant(ctx, f, "transposed"));
-    copy_operands(variant, c, false, true);
+    return can;
+}
+
+/* Lets a variant copy the operands whose rows do not run along k. */
+static void transpose(tcc_func *variant, const tcc_space *c)
+{
+    copy_operands(by_own_target(variant), c, false, true);
     for (size_t i = 0; i < c->n_operands; i++) {
         const tcc_sum_operand *o = &c->operands[i];
         if (tcc_read_is_contiguous_in(o->read, o->k, o->k) && !is_aligned(variant, tensor_of(o->read)))
@@ -597,14 +602,15 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     const char *why = same ? why_not_first : why_not_all(&c, how->direct, &culprit);
     tcc_func *first = why_not_first ? NULL : f, *direct = NULL, *generic = f;
     bool pads = wants_padding(f, &c, how), transposes = is_open(f) && tcc_wants_transposed(f, &c);
-    if (!why || first || pads)
+    bool alone = transposes && can_transpose(&c);
+    if (!why || first || pads || alone)
         generic = add_variant(ctx, f, "generic");
     if (pads) {
         tcc_func *padded = first || !why ? add_variant(ctx, f, "padded") : f;
         copy_operands(transposes ? by_own_target(padded) : padded, &c, true, transposes);
     }
-    if (transposes)
-        add_transposed(ctx, f, &c);
+    if (alone)
+        transpose(first || !why || pads ? add_variant(ctx, f, "transposed") : f, &c);
     if (!why && (!first || may_be_unaligned(f, &c, same)))
         direct = first ? add_variant(ctx, f, "direct") : f;
     make_generic(generic);

@@ -103,6 +103,8 @@ typedef struct tcc_ast_stmt {
     uint64_t free;
     struct tcc_ast_stmt *of;    /* the definition that this is, with other indices */
     const struct tcc_ast_stmt *reader; /* a statement that reads it so */
+    size_t place;               /* of a domain: how many statements are above it */
+    bool late;                  /* of a domain: it reads one of them, and is checked there */
     struct tcc_ast_expr **at;   /* of that, the coordinates that are more than indices; else NULL */
     struct tcc_ast_stmt *again; /* the next one of those that are this one with other indices */
     tcc_value *value;

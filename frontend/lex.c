@@ -235,6 +235,11 @@ tcc_tile_token tcc_tile_lex(tcc_tile_lexer *lx)
     }
     t.len = tcc_utf8_length(lx->next, (size_t)(lx->end - lx->next));
     lx->next += t.len;
-    tcc_error(lx->diag, TCC_ERR_SYNTAX, t.loc, "unexpected character '%.*s'", (int)t.len, t.text);
+    bool either = *t.text == '|' && peek(lx, 0) == '|';
+    lx->next += either;
+    const char *hint = either ? ": there is no '||'; nest 'where', as in 'where(a, x, where(b, x, y))'"
+                       : *t.text == '!' ? ": there is no '!'; turn the comparison round, as '>=' for '<'"
+                                        : "";
+    tcc_error(lx->diag, TCC_ERR_SYNTAX, t.loc, "unexpected character '%.*s'%s", (int)t.len, t.text, hint);
     return bad(t);
 }

@@ -289,6 +289,7 @@ static tcc_ast_expr *parse_binary(tcc_parser *p, int precedence)
 static bool parse_domain(tcc_parser *p)
 {
     tcc_ast_stmt *domain = p->stmt;
+    domain->place = p->kernel->stmts.len;
     bool parsed = tcc_parse_name(p, &domain->name) && tcc_parse_expect(p, TCC_TOK_COLON) &&
                   parse_binary(p, CONJUNCTION) && tcc_parse_expect(p, TCC_TOK_SEMICOLON);
     if (parsed && p->kernel->n_exprs <= TCC_MAX_EXPRS)

@@ -59,6 +59,8 @@ tcc_ast_type tcc_sema_type_of(tcc_scalar elem);
 tcc_scalar tcc_sema_elem_of(tcc_ast_type type);
 /* Makes an expression of only numbers INT, FLOAT or DOUBLE; others must have this type already. */
 bool tcc_sema_resolve(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e, tcc_ast_type type);
+/* Reports a whole number in an expression that is too large for an i32; false where there is none. */
+bool tcc_sema_report_large(tcc_sema *s, const tcc_ast_stmt *stmt, const tcc_ast_expr *e);
 /* Gives a function or operator its type, by those of its operands. */
 bool tcc_sema_apply_type(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e);
 /* Whether an expression is written as a product: a sum of it is not added in order. */
@@ -81,8 +83,12 @@ bool tcc_sema_result_type(tcc_sema *s, const tcc_ast_stmt *stmt);
 tcc_ast_index *tcc_sema_index(tcc_sema *s, const char *name, tcc_loc loc);
 /* Finds what an expression is as an index expression, of what those inside it are. */
 void tcc_sema_find_at(tcc_sema *s, tcc_ast_expr *e);
-/* Checks domains, and gives reductions those of their indices. */
+/* Checks domains, but for those that read statements above them: these at their places, before the statement of this
+ * number. */
 void tcc_sema_domains(tcc_sema *s);
+void tcc_sema_late_domains(tcc_sema *s, size_t place);
+/* Gives the reductions of a statement the domains of their indices. */
+void tcc_sema_add_domains(tcc_sema *s, tcc_ast_stmt *stmt);
 /* Gives an index that has no extent yet the values that its bounds say, if they do. */
 void tcc_sema_bound(tcc_sema *s, tcc_ast_index *index);
 /* Gives indices the extents that only their bounds give; every one must have one. */

@@ -149,8 +149,12 @@ void tcc_sema_body(tcc_sema *s)
 {
     unsigned n_errors = s->diag->n_errors;
     tcc_sema_domains(s);
-    for (size_t i = 0; i < s->kernel->stmts.len && s->diag->n_errors < TCC_MAX_ERRORS; i++)
+    for (size_t i = 0; i < s->kernel->stmts.len && s->diag->n_errors < TCC_MAX_ERRORS; i++) {
+        tcc_sema_late_domains(s, i);
+        tcc_sema_add_domains(s, s->kernel->stmts.data[i]);
         check_stmt(s, s->kernel->stmts.data[i]);
+    }
+    tcc_sema_late_domains(s, s->kernel->stmts.len);
     if (!s->kernel->valid || s->diag->n_errors > n_errors)
         return;
     tcc_sema_extents(s);

@@ -79,6 +79,21 @@ static tcc_ast_expr *copy_domain(tcc_sema *s, const tcc_ast_stmt *domain, tcc_as
     return exprs->data[exprs->len - 1];
 }
 
+/* An index without a domain may have one that is wrong, or that reads a statement and is not known above it. */
+static void check_is_known(tcc_sema *s, tcc_ast_expr *reduce, const tcc_ast_index_use *use)
+{
+    for (size_t i = 0; i < s->kernel->domains.len; i++) {
+        const tcc_ast_stmt *domain = s->kernel->domains.data[i];
+        if (domain->name.text != use->text)
+            continue;
+        reduce->kind = TCC_AST_BROKEN;
+        if (!domain->late)
+            continue;
+        tcc_error(s->diag, TCC_ERR_TYPE, use->loc, "the domain of '%s' reads what is defined below this", use->text);
+        tcc_note(s->diag, domain->name.loc, "the domain is here");
+    }
+}
+
 static void add_domains_to(tcc_sema *s, tcc_ast_expr *e, tcc_ast_exprs *exprs)
 {
     tcc_ast_exprs args = {0};
@@ -88,13 +103,17 @@ static void add_domains_to(tcc_sema *s, tcc_ast_expr *e, tcc_ast_exprs *exprs)
         const tcc_ast_stmt *domain = domain_of(s->kernel, e->indices.data[i].text);
         if (domain)
             TCC_PUSH(s->arena, &args, copy_domain(s, domain, exprs));
+        else
+            check_is_known(s, e, &e->indices.data[i]);
     }
     e->args = args.data;
     e->n_args = args.len;
 }
 
-static void add_domains(tcc_sema *s, tcc_ast_stmt *stmt)
+void tcc_sema_add_domains(tcc_sema *s, tcc_ast_stmt *stmt)
 {
+    if (!s->kernel->domains.len)
+        return;
     tcc_ast_exprs exprs = {0};
     size_t *place = TCC_NEW_ARRAY(s->arena, size_t, stmt->exprs.len + 1);
     for (size_t i = 0; i < stmt->exprs.len; i++) {
@@ -110,6 +129,19 @@ static void add_domains(tcc_sema *s, tcc_ast_stmt *stmt)
         stmt->exprs.len = 0;
 }
 
+/* Whether a domain reads what a statement above it gives a value. */
+static bool reads_above(const tcc_ast_kernel *kernel, const tcc_ast_stmt *domain)
+{
+    bool reads = false;
+    for (size_t i = 0; i < domain->exprs.len; i++) {
+        const tcc_ast_expr *e = domain->exprs.data[i];
+        for (size_t k = 0; k < domain->place && k < kernel->stmts.len; k++)
+            reads |= (e->kind == TCC_AST_READ || e->kind == TCC_AST_NAME) &&
+                     e->name.text == kernel->stmts.data[k]->name.text;
+    }
+    return reads;
+}
+
 void tcc_sema_domains(tcc_sema *s)
 {
     tcc_ast_kernel *kernel = s->kernel;
@@ -117,10 +149,23 @@ void tcc_sema_domains(tcc_sema *s)
         add_names(s, kernel->stmts.data[i]);
     for (size_t i = 0; i < kernel->domains.len; i++)
         add_name(s, kernel->domains.data[i]->name.text);
-    for (size_t i = 0; i < kernel->domains.len; i++)
-        check_domain(s, kernel->domains.data[i]);
-    for (size_t i = 0; kernel->domains.len && i < kernel->stmts.len; i++)
-        add_domains(s, kernel->stmts.data[i]);
+    for (size_t i = 0; i < kernel->domains.len; i++) {
+        tcc_ast_stmt *domain = kernel->domains.data[i];
+        domain->late = reads_above(kernel, domain);
+        if (!domain->late)
+            check_domain(s, domain);
+    }
+}
+
+void tcc_sema_late_domains(tcc_sema *s, size_t place)
+{
+    for (size_t i = 0; i < s->kernel->domains.len; i++) {
+        tcc_ast_stmt *domain = s->kernel->domains.data[i];
+        if (!domain->late || domain->place != place)
+            continue;
+        domain->late = false;
+        check_domain(s, domain);
+    }
 }
 
 /* ---- extents ------------------------------------------------------------------------------- */
@@ -214,6 +259,9 @@ static void report_unbound(tcc_sema *s, const tcc_ast_index *index)
     bounds b = find_bounds(s->ir, index);
     const tcc_index_expr *n = tcc_index_sub(s->ir, b.high, b.low);
     int64_t number;
+    const tcc_ast_stmt *domain = index->domain;
+    if (domain && tcc_sema_report_large(s, domain, domain->exprs.data[domain->exprs.len - 1]))
+        return;
     if (!b.low || !b.high)
         tcc_error(s->diag, TCC_ERR_TYPE, index->loc,
                   "nothing says how many values index '%s' has: it is no coordinate by itself; give it bounds, as in "

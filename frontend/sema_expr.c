@@ -137,9 +137,27 @@ bool tcc_sema_bind(tcc_sema *s, const tcc_ast_param *param, tcc_loc access,
 
 /* ---- names ----------------------------------------------------------------------------- */
 
-/* Reports a name that nothing defines; later uses of it are silent. */
-static void report_undefined(tcc_sema *s, tcc_ast_name name)
+/* A statement that reads what it gives a value. */
+static void report_recurrence(tcc_sema *s, tcc_ast_name name, const tcc_ast_stmt *stmt)
 {
+    const char *index = stmt->indices.len ? stmt->indices.data[0].text : "i";
+    tcc_error(s->diag, TCC_ERR_TYPE, name.loc,
+              "'%s' is read in the statement that gives it its values; what comes before an element is reduced over a "
+              "domain, as in 'index j: j <= %s;' and 'sum(j) x[j]'", name.text, index);
+}
+
+/* Reports a name that nothing defines; later uses of it are silent. */
+static void report_undefined(tcc_sema *s, const tcc_ast_expr *e, const tcc_ast_stmt *stmt)
+{
+    tcc_ast_name name = e->name;
+    if (e->kind == TCC_AST_READ && tcc_names_get(&s->indices, name.text)) {
+        tcc_error(s->diag, TCC_ERR_TYPE, name.loc, "'%s' is an index and takes none", name.text);
+        return;
+    }
+    if (name.text == stmt->name.text) {
+        report_recurrence(s, name, stmt);
+        return;
+    }
     tcc_spelling spelling = {.wanted = name.text};
     tcc_spelling_try_all(&spelling, &s->scope);
     tcc_spelling_try_all(&spelling, &s->consts);
@@ -154,6 +172,26 @@ static void report_undefined(tcc_sema *s, tcc_ast_name name)
     tcc_sema_declare(s, &s->scope, TCC_DECL_UNDEFINED, name);
 }
 
+/* Whether an expression is in numbers that fit: a part that is an index expression of others does, and so do the factors
+ * of one. */
+static bool check_reach(tcc_sema *s, const tcc_ast_stmt *stmt, const tcc_ast_expr *e)
+{
+    for (size_t i = e->first;; i++) {
+        const tcc_ast_expr *part = stmt->exprs.data[i];
+        const tcc_index_expr *x = part->n_args == 2 ? part->args[0]->at : NULL, *y = x ? part->args[1]->at : NULL;
+        bool fits = part->kind != TCC_AST_APPLY || part->at || !y || (x->varies && y->varies);
+        for (size_t t = 0; part->at && t < part->at->n; t++)
+            fits &= part->at->terms[t].number <= INT32_MAX && part->at->terms[t].number >= -(int64_t)INT32_MAX;
+        if (!fits) {
+            tcc_error(s->diag, TCC_ERR_TYPE, part->name.loc, "a coordinate is an i32, and this has a number above %d",
+                      INT32_MAX);
+            return false;
+        }
+        if (part == e)
+            return true;
+    }
+}
+
 /* The coordinates of a read: whole numbers, which may be indices. */
 static bool check_coordinates(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt)
 {
@@ -165,10 +203,10 @@ static bool check_coordinates(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *
         use->index = arg->kind == TCC_AST_NAME && !e->of_domain ? arg->index : NULL;
         use->text = use->index ? use->index->name : NULL;
         bool is_whole = arg->type && tcc_sema_resolve(s, stmt, arg, TCC_AST_INT);
-        if (arg->type > TCC_AST_WHOLE && !is_whole)
+        if (arg->type > TCC_AST_WHOLE && !is_whole && !tcc_sema_report_large(s, stmt, arg))
             tcc_error(s->diag, TCC_ERR_TYPE, arg->name.loc,
                       "a coordinate is a whole number: convert it, as in 'i32(…)'");
-        valid &= is_whole;
+        valid &= is_whole && check_reach(s, stmt, arg);
     }
     return valid;
 }
@@ -179,7 +217,10 @@ static bool check_read_of_param(tcc_sema *s, tcc_ast_expr *e, tcc_ast_param *par
     e->param = param;
     e->type = tcc_sema_type_of(param->elem);
     if (param->role == TCC_ROLE_OUT) {
-        tcc_error(s->diag, TCC_ERR_TYPE, e->name.loc, "output '%s' is read before it is written", name);
+        if (param == stmt->output)
+            report_recurrence(s, e->name, stmt);
+        else
+            tcc_error(s->diag, TCC_ERR_TYPE, e->name.loc, "output '%s' is read before it is written", name);
         return false;
     }
     param->is_read = true;
@@ -281,7 +322,7 @@ static bool check_name(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt)
     if (is_index(s, e, d))
         return check_index(s, e);
     if (!d) {
-        report_undefined(s, e->name);
+        report_undefined(s, e, stmt);
         return false;
     }
     if (e->coordinate && !may_be_coordinate(d))

@@ -49,6 +49,19 @@ static const tcc_ast_expr *find_no_i32(const tcc_ast_stmt *stmt, const tcc_ast_e
     }
 }
 
+bool tcc_sema_report_large(tcc_sema *s, const tcc_ast_stmt *stmt, const tcc_ast_expr *e)
+{
+    for (size_t i = e->first;; i++) {
+        const tcc_ast_expr *part = stmt->exprs.data[i];
+        if (part->kind == TCC_AST_NUMBER && part->number == trunc(part->number) && fabs(part->number) > INT32_MAX) {
+            tcc_error(s->diag, TCC_ERR_TYPE, part->name.loc, "a whole number must be at most %d", INT32_MAX);
+            return true;
+        }
+        if (part == e)
+            return false;
+    }
+}
+
 /* Whether a float type has a number that is next to it, other than 0 and infinity. */
 static bool check_number(tcc_sema *s, tcc_loc loc, double number, tcc_scalar elem)
 {

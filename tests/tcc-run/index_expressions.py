@@ -189,7 +189,13 @@ def cached(target):
         {"O": table((9,), lambda e: x[e] + sum(at(k, page[j // 4], j % 4, e) for j in range(20)))})
 
 
+def ranked(target):
+    x = floats(9)
+    order = np.argsort(x, kind="stable")
+    run(target, "ranked", dict(N=9), {"x": x}, {"sorted": x[order], "rank": np.argsort(order).astype(np.int32)})
+
+
 for target in ("sm_90a", "gfx1100"):
     for kernel in (convolution, pool, windows, experts, paged, numbers, places, triangle, shifted, inner, terms,
-                   counts, wide, strips, group_norm, ranges, cached):
+                   counts, wide, strips, group_norm, ranges, cached, ranked):
         kernel(target)

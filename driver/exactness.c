@@ -6,7 +6,7 @@
 
 #include "ir/signature.h"
 #include "ir/reduction.h"
-#include "passes/contraction.h"
+#include "passes/space.h"
 #include "passes/passes.h"
 #include "support/map.h"
 

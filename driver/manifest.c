@@ -11,7 +11,7 @@
 #include "ir/plan.h"
 #include "ir/signature.h"
 #include "ir/target.h"
-#include "passes/contraction.h"
+#include "passes/choose_axes.h"
 #include "support/expr.h"
 #include "support/json.h"
 #include "support/manifest.h"
@@ -133,7 +133,7 @@ static tcc_scalar least_precise_sum(const tcc_space *c)
 static void print_sum(tcc_str *out, const tcc_func *f)
 {
     tcc_space c;
-    if (!tcc_contraction_described(f, &c))
+    if (!tcc_find_product_axes(f, &c))
         return;
     tcc_str_printf(out, ",\"flops\":[%zu,", 2 * c.n_sums);
     for (size_t i = 0; i < c.n_axes; i++) {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ir/signature.h"
-#include "passes/contraction.h"
+#include "passes/space.h"
 #include "passes/families.h"
 #include "passes/pointwise.h"
 #include "passes/schedule.h"
@@ -117,7 +117,7 @@ static int64_t choose_extent(chooser *ch, const struct pattern *p, const char *n
         return extent(ch, p->m, ch->s.m);
     if (c->n_axes && is_dim(c->extents[1], name))
         return extent(ch, p->n, ch->s.n);
-    if (c->n_axes && is_dim(c->k_extent, name))
+    if (c->n_sums && is_dim(c->k_extent, name))
         return extent(ch, p->k, ch->s.k * ch->s.split); /* an iteration of each part */
     return choose_batch(ch, p, name, room);
 }
@@ -130,16 +130,12 @@ static bool is_new(const tcc_shapes *shapes, const int64_t *dims, size_t n)
     return true;
 }
 
-/* What a kernel without a product has of one with it: its axes, and the tile. */
 static void find_space(chooser *ch)
 {
-    tcc_pointwise p;
-    if (tcc_contraction_find(ch->f, &ch->c) || !tcc_pointwise_find(ch->f, &p))
+    if (!tcc_space_of(ch->f, &ch->c) || ch->c.n_sums)
         return;
-    ch->c = (tcc_space){.n_axes = p.n_axes};
-    memcpy(ch->c.extents, p.extents, sizeof p.extents);
-    ch->s.m = tcc_tile_size_of(ch->f, p.axes[0], 1);
-    ch->s.n = tcc_tile_size_of(ch->f, p.axes[1], 1);
+    ch->s.m = tcc_tile_size_of(ch->f, ch->c.axes[0], 1);
+    ch->s.n = tcc_tile_size_of(ch->f, ch->c.axes[1], 1);
 }
 
 tcc_shapes tcc_shapes_choose(tcc_arena *arena, const tcc_func *scheduled, uint64_t seed)
@@ -175,20 +171,19 @@ static double tiles_of(double extent, int64_t tile)
 }
 
 /* Places of a tile for each element in it. */
-static double tile_of_element(const tcc_func *scheduled, const int64_t *dims)
+static double tile_of_element(const tcc_func *scheduled, const tcc_space *p, const int64_t *dims)
 {
     double places = 1;
-    tcc_pointwise p;
-    for (size_t i = 0, n = tcc_pointwise_find(scheduled, &p) ? p.n_axes : 0; i < n; i++) {
-        double extent = extent_of(scheduled, dims, p.extents[i]);
-        int64_t tile = tcc_tile_size_of(scheduled, p.axes[i], 1);
+    for (size_t i = 0; i < p->n_axes; i++) {
+        double extent = extent_of(scheduled, dims, p->extents[i]);
+        int64_t tile = tcc_tile_size_of(scheduled, p->axes[i], 1);
         places *= extent > 0 ? tiles_of(extent, tile) * (double)tile / extent : 1;
     }
     return places;
 }
 
 /* For all elements, including those that are summed. Elements outside a tile only cost being skipped. */
-static double work_of_pointwise(const tcc_func *scheduled, const int64_t *dims)
+static double work_of_pointwise(const tcc_func *scheduled, const tcc_space *p, const int64_t *dims)
 {
     enum { EACH = 32, OUTSIDE = 4 };
     double most = 0;
@@ -199,7 +194,7 @@ static double work_of_pointwise(const tcc_func *scheduled, const int64_t *dims)
             elements *= extent_of(scheduled, dims, tensor->type->dims[d]);
         most = elements > most ? elements : most;
     }
-    return most * (EACH + OUTSIDE * (tile_of_element(scheduled, dims) - 1));
+    return most * (EACH + OUTSIDE * (tile_of_element(scheduled, p, dims) - 1));
 }
 
 /* For each CTA its products, iteration by iteration, its epilogue, and copies where threads make
@@ -208,9 +203,9 @@ static double work_of_step(const tcc_func *scheduled, const int64_t *dims)
 {
     enum { EPILOGUE = 128, COPY = 32 }; /* multiply-adds that an element costs as much as */
     tcc_schedule s = tcc_schedule_of(scheduled);
-    tcc_space c;
-    if (!tcc_contraction_find(scheduled, &c))
-        return work_of_pointwise(scheduled, dims);
+    tcc_space c = {0};
+    if (!tcc_space_of(scheduled, &c) || !c.n_sums)
+        return work_of_pointwise(scheduled, &c, dims);
     double ctas = tiles_of(extent_of(scheduled, dims, c.extents[0]), s.m) *
                   tiles_of(extent_of(scheduled, dims, c.extents[1]), s.n);
     for (size_t i = 2; i < c.n_axes; i++)

@@ -12,7 +12,7 @@
 #include "ir/plan.h"
 #include "ir/schedule_key.h"
 #include "ir/signature.h"
-#include "passes/contraction.h"
+#include "passes/space.h"
 #include "passes/schedule.h"
 
 static void keep_first(const tcc_diagnostic *d, void *user)

@@ -26,6 +26,7 @@ static const tcc_attr_rule attr_rules[] = {
     {TCC_OP_scf_for, "lanes", "32 64", 0, 0, 0},
     {TCC_OP_scf_for, "turns", NULL, 2, 2, 1},
     {TCC_OP_tensor_reduce, "rounded", NULL, 1, 1, 1},
+    {TCC_OP_tensor_reduce, "rows", NULL, 0, 1, 1},
     {TCC_OP_tile_grid, "group", NULL, 1, INT32_MAX, 1},
     {TCC_OP_tile_grid, "raster", "row column hilbert", 0, 0, 0},
     {TCC_OP_tile_grid, "persistent", NULL, 1, 2, 1},

@@ -264,6 +264,17 @@ static bool any_has_index(const tcc_op *op, const char *name)
     return has;
 }
 
+/* rows: it is a sum of products. */
+static void check_rows(verifier *v, const tcc_op *op, size_t n_over)
+{
+    const tcc_op *product = op->operands[0]->def;
+    if (!tcc_attr_find(&op->attrs, "rows"))
+        return;
+    if (!product || product->code != TCC_OP_arith_mul || n_over != 1 || op->n_operands > 1 ||
+        tcc_reduction_of(op) != TCC_REDUCTION_SUM)
+        ERROR(v, op, "has 'rows', which is for a sum over one index of results of arith.mul");
+}
+
 static void check_reduce(verifier *v, const tcc_op *op)
 {
     const tcc_type *a = op->operands[0]->type, *r = op->results[0].type;
@@ -272,6 +283,7 @@ static void check_reduce(verifier *v, const tcc_op *op)
     if (!over || !check_condition(v, op))
         return;
     const char *part = check_parts(v, op, n);
+    check_rows(v, op, n);
     bool is_place = tcc_reduction_is_place(tcc_reduction_of(op));
     if (is_place && r->elem != TCC_i32)
         ERROR(v, op, "r is %s, expected a field of i32, an index", TEXT(r));

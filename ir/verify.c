@@ -11,6 +11,7 @@
  *  7. What a function assumes can hold, and implies what it requires (assume.h).
  *  8. Its cost is an expression of its dimensions (plan.h).
  *  9. Extents of indices are pairs (access.h).
+ * 10. Its axes are two or more, and have all indices of its outputs.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <stdarg.h>
@@ -415,6 +416,27 @@ static void check_extents(verifier *v)
         func_error(v, "has an attribute 'extents' that is not a list of pairs, each of an index and its extent");
 }
 
+static bool is_axis(tcc_attr axes, const char *index)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < axes.list.n; i++)
+        n += !strcmp(axes.list.items[i].s, index);
+    return n == 1;
+}
+
+static void check_axes(verifier *v)
+{
+    tcc_attr axes = tcc_attr_list(&v->func->attrs, "axes");
+    bool ok = axes.list.n != 1;
+    for (size_t i = 0; i < axes.list.n && ok; i++)
+        ok = axes.list.items[i].kind == TCC_ATTR_STR;
+    for (const tcc_op *op = v->func->body->first; op && ok && axes.list.n; op = op->next)
+        for (size_t d = 0; op->code == TCC_OP_tensor_write && d < tcc_access_rank(op) && ok; d++)
+            ok = tcc_access_index(op, d) && is_axis(axes, tcc_access_index(op, d));
+    if (!ok)
+        func_error(v, "has an attribute 'axes' that is not a list of two or more names, with each index of an output once");
+}
+
 /* ---- entry points ---------------------------------------------------------------------- */
 
 bool tcc_func_verify(const tcc_func *f, unsigned levels, tcc_diag *diag)
@@ -428,6 +450,7 @@ bool tcc_func_verify(const tcc_func *f, unsigned levels, tcc_diag *diag)
         func_error(&v, tcc_arena_printf(v.base.arena, "has an attribute 'assumes' that %s", wrong));
     check_cost(&v);
     check_extents(&v);
+    check_axes(&v);
     v.base.ok &= tcc_verify_func_attrs(f, v.base.arena, diag);
     check_block(&v, f->body);
     check_use_counts(&v);

@@ -15,6 +15,7 @@
 #include "ir/assume.h"
 #include "ir/schedule_key.h"
 #include "ir/signature.h"
+#include "passes/choose_axes.h"
 #include "passes/families.h"
 #include "passes/passes.h"
 #include "passes/pointwise.h"
@@ -95,7 +96,7 @@ int64_t tcc_choice_cover(tcc_dim extent, int64_t step, int64_t most)
 bool tcc_choice_find_sums(tcc_choice *ch)
 {
     const tcc_family_passes *passes = tcc_family_passes_of(ch->target);
-    if (!tcc_contraction_find(ch->f, &ch->c))
+    if (!tcc_space_of(ch->f, &ch->c) || !ch->c.n_sums)
         return false;
     ch->s.more_sums = (int64_t)ch->c.n_sums - 1;
     ch->s.more_a = ch->s.more_b = -1;
@@ -174,6 +175,7 @@ static tcc_status choose_order(tcc_choice *ch)
         return TCC_OK;
     ch->s.operands = TCC_OPERANDS_SWAPPED;
     tcc_schedule_key_set(ch->f, TCC_KEY_operands, ch->s.operands);
+    tcc_swap_axes(ch->f);
     tcc_choice_find_sums(ch);
     return TCC_OK;
 }
@@ -337,9 +339,8 @@ static bool is_open(const tcc_choice *ch)
 /* Has threads compute an element each; false if they cannot. */
 static bool become_naive(const tcc_choice *ch)
 {
-    tcc_pointwise space;
     tcc_schedule_key_set(ch->f, TCC_KEY_instr, TCC_INSTR_NAIVE);
-    if (!tcc_pointwise_find(ch->f, &space)) {
+    if (!tcc_choose_axes(ch->f)) {
         tcc_attr_remove(&ch->f->attrs, tcc_schedule_keys[TCC_KEY_instr].name);
         return false;
     }
@@ -383,9 +384,8 @@ static tcc_status choose_what_fits(tcc_choice *ch, const tcc_family_passes *pass
 tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_choice ch = {.ctx = ctx, .f = f, .target = tcc_func_target(f)};
-    tcc_pointwise space;
     bool multiplies = tcc_func_is_variant(f) && tcc_choice_find_sums(&ch);
-    if (!tcc_func_is_variant(f) || (!multiplies && !tcc_pointwise_find(f, &space)))
+    if (!tcc_func_is_variant(f) || !ch.c.n_axes)
         return TCC_OK;
     const tcc_family_passes *passes = tcc_family_passes_wanted(ch.target, ctx->diag, f->loc);
     if (!passes)
@@ -393,7 +393,7 @@ tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     if (!multiplies) {
         tcc_status wrong = check_keys(&ch);
         *changed = true;
-        return wrong ? wrong : tcc_choose_pointwise(&ch, &space);
+        return wrong ? wrong : tcc_choose_pointwise(&ch);
     }
     ch.s.target = ch.target;
     ch.s.instr = instr_of(&ch);
@@ -408,7 +408,7 @@ tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     status = generic ? TCC_OK : choose_order(&ch);
     if (status)
         return status;
-    bool naive = first && f != first && tcc_contraction_is_naive(first) && become_naive(&ch);
+    bool naive = first && f != first && tcc_is_naive(first) && become_naive(&ch);
     if (naive) { /* as the first one */
     } else if (generic) {
         ch.s.group = GROUP;

@@ -14,7 +14,7 @@
 #ifndef TCC_PASSES_CHOOSE_SCHEDULE_H
 #define TCC_PASSES_CHOOSE_SCHEDULE_H
 
-#include "passes/contraction.h"
+#include "passes/space.h"
 #include "passes/pass.h"
 #include "passes/pressure.h"
 #include "passes/schedule.h"

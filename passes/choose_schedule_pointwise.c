@@ -29,7 +29,7 @@ static int64_t cover(tcc_dim extent, int64_t most)
 
 /* Warps are stacked vertically or, if there are too few rows, side by side. A lane's further vectors
  * are in further rows, single elements in further columns, so that rows are read in long pieces. */
-static void choose_tile(const tcc_pointwise *p, int64_t vector, int64_t *m, int64_t *n)
+static void choose_tile(const tcc_space *p, int64_t vector, int64_t *m, int64_t *n)
 {
     tcc_dim rows = p->extents[0], cols = p->extents[1];
     int64_t each = vector == 1 ? SINGLES : VECTORS;
@@ -48,7 +48,7 @@ static void choose_tile(const tcc_pointwise *p, int64_t vector, int64_t *m, int6
 }
 
 /* From the user's settings, 0: not set. Vectors become shorter until they suit known extents and the settings. */
-static bool complete_tile(const tcc_func *f, const tcc_pointwise *p, int64_t *m, int64_t *n)
+static bool complete_tile(const tcc_func *f, const tcc_space *p, int64_t *m, int64_t *n)
 {
     const int64_t given[] = {*m, *n};
     if (p->row) {
@@ -93,7 +93,7 @@ static void warn_of_terms(const tcc_choice *ch)
 {
     tcc_scalar elems[2];
     for (const tcc_op *op = is_first(ch->f) ? ch->f->body->first : NULL; op; op = op->next) {
-        if (op->code != TCC_OP_tensor_reduce || !tcc_contraction_is_term_by_term(op, elems))
+        if (op->code != TCC_OP_tensor_reduce || !tcc_product_is_term_by_term(op, elems))
             continue;
         tcc_scalar sum = op->results[0].type->elem;
         if (is_multiplied(elems, sum))
@@ -103,7 +103,7 @@ static void warn_of_terms(const tcc_choice *ch)
 }
 
 /* Says why an index cannot be tiled. */
-static tcc_status refuse_index(const tcc_choice *ch, const tcc_pointwise *p, const char *index)
+static tcc_status refuse_index(const tcc_choice *ch, const tcc_space *p, const char *index)
 {
     bool is_axis = false, is_reduced = false;
     for (size_t x = 0; x < p->n_axes; x++)
@@ -123,7 +123,7 @@ static tcc_status refuse_index(const tcc_choice *ch, const tcc_pointwise *p, con
 }
 
 /* Only the indices m and n can be tiled. */
-static tcc_status read_tile(tcc_choice *ch, const tcc_pointwise *p, int64_t *m, int64_t *n)
+static tcc_status read_tile(tcc_choice *ch, const tcc_space *p, int64_t *m, int64_t *n)
 {
     tcc_attr tile = tcc_attr_list(&ch->f->attrs, "tile");
     for (size_t i = 0; i + 1 < tile.list.n; i += 2) {
@@ -153,7 +153,7 @@ static bool has_sums(const tcc_func *f)
 /* Removes keys that concern products. */
 static void drop_keys(tcc_choice *ch)
 {
-    bool naive = tcc_contraction_is_naive(ch->f) && has_sums(ch->f);
+    bool naive = tcc_is_naive(ch->f) && has_sums(ch->f);
     for (int i = 0; i < TCC_KEY_COUNT; i++) {
         const tcc_named_attr *a = tcc_choice_given(ch, tcc_schedule_keys[i].name);
         if (!a || tcc_schedule_key_is_of_steps(&tcc_schedule_keys[i]) || i == TCC_KEY_tile || i == TCC_KEY_group ||
@@ -166,15 +166,16 @@ static void drop_keys(tcc_choice *ch)
     }
 }
 
-tcc_status tcc_choose_pointwise(tcc_choice *ch, const tcc_pointwise *p)
+tcc_status tcc_choose_pointwise(tcc_choice *ch)
 {
+    const tcc_space *p = &ch->c;
     int64_t m = 0, n = 0;
     warn_of_terms(ch);
     tcc_status status = read_tile(ch, p, &m, &n);
     status = status ? status : tcc_choose_raster(ch, 1);
     if (status)
         return status;
-    bool naive = tcc_contraction_is_naive(ch->f);
+    bool naive = tcc_is_naive(ch->f);
     drop_keys(ch);
     if (naive && !m && !n) {
         m = NAIVE_ROWS;

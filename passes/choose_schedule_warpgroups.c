@@ -131,7 +131,7 @@ static int64_t staging_for(const tcc_choice *ch, tcc_schedule s)
 /* The instruction whose steps are those of all. */
 static tcc_mma_shape instruction(const tcc_choice *ch)
 {
-    const tcc_sum *sum = tcc_contraction_narrowest(&ch->c);
+    const tcc_sum *sum = tcc_space_narrowest(&ch->c);
     tcc_mma_shape shape = {64, 16, 8, 256}; /* where there is none, which choose-mma says */
     tcc_mma_shape_find(ch->target, TCC_INSTR_WGMMA, tcc_sum_operand_elem(sum->a), tcc_sum_operand_elem(sum->b),
                        sum->op->results[0].type->elem, &shape);
@@ -163,7 +163,7 @@ static int64_t columns_of(const tcc_choice *ch, const tcc_schedule *s)
 /* Small tiles are for sums that wait for memory: as deep as shared memory is filled by. */
 static int64_t depth_for(const tcc_choice *ch, tcc_schedule s)
 {
-    int64_t k = s.k = K_BYTES * 8 / tcc_scalar_bits(tcc_sum_operand_elem(tcc_contraction_widest(&ch->c)->a));
+    int64_t k = s.k = K_BYTES * 8 / tcc_scalar_bits(tcc_sum_operand_elem(tcc_space_widest(&ch->c)->a));
     s.stages = 2 * DEFAULT_STAGES_MAX;
     bool leaves_half = tcc_schedule_smem_bytes(&s, ch->elem_bytes) <= room_of(ch, &s);
     return tcc_choice_cover(ch->c.k_extent, instruction(ch).k, leaves_half ? 2 * k : k);

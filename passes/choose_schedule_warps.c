@@ -28,7 +28,7 @@ enum {
 /* The instruction whose steps are those of all. NULL: there is none, which choose-mma says. */
 static const tcc_mma_sync *find_instruction(const tcc_choice *ch)
 {
-    const tcc_sum *sum = tcc_contraction_narrowest(&ch->c);
+    const tcc_sum *sum = tcc_space_narrowest(&ch->c);
     return tcc_mma_sync_find(ch->target, ch->s.instr, tcc_sum_operand_elem(sum->a), tcc_sum_operand_elem(sum->b),
                              sum->op->results[0].type->elem);
 }
@@ -50,7 +50,7 @@ static int64_t registers_behind(const tcc_choice *ch, const tcc_schedule *s)
         n += (int64_t)ch->c.n_sums * OF_MATRIX;
     for (size_t i = 0; s->split <= 1 && i < ch->f->body->n_args; i++) {
         const tcc_value *arg = ch->f->body->args[i];
-        if (arg->type->kind == TCC_KIND_tensor && !tcc_contraction_multiplies(&ch->c, arg))
+        if (arg->type->kind == TCC_KIND_tensor && !tcc_space_multiplies(&ch->c, arg))
             n += arg->type->rank > 1 ? OF_MATRIX : OF_ROW;
     }
     n = n > KEPT ? KEPT + (n - KEPT) / AGAIN : n;
@@ -89,7 +89,7 @@ static int64_t registers_of_bytes(const tcc_choice *ch, const tcc_schedule *s)
 static int64_t registers_of_wider(const tcc_choice *ch, const tcc_schedule *s)
 {
     enum { ROUND_WORDS = 32 / 4, LANES = 32 };
-    unsigned least = tcc_scalar_bits(tcc_sum_operand_elem(tcc_contraction_narrowest(&ch->c)->a));
+    unsigned least = tcc_scalar_bits(tcc_sum_operand_elem(tcc_space_narrowest(&ch->c)->a));
     tcc_arrangement u;
     int64_t n = 0;
     for (size_t i = 0; i < ch->c.n_operands && tcc_arrange(s, &u); i++) {

@@ -2,6 +2,7 @@
 #include "passes/choose_target.h"
 
 #include "ir/schedule_key.h"
+#include "passes/choose_axes.h"
 #include "passes/schedule.h"
 #include "support/str.h"
 
@@ -134,7 +135,9 @@ tcc_status tcc_choose_target(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *c)
         if (instr_for(as[0], wanted, &sum) == TCC_INSTR_COUNT && instr_for(as[1], wanted, &sum) == TCC_INSTR_COUNT)
             return refuse_instr(ctx, f, &sum, as, where);
     }
-    if (by_warps || (!by_own && by_plain))
+    if (by_warps || (!by_own && by_plain)) {
         tcc_attr_set_str(ctx->ir, &f->attrs, "target", plain->name);
+        tcc_choose_axes(f); /* its instructions may take other operands from registers */
+    }
     return TCC_OK;
 }

@@ -5,7 +5,7 @@
 #define TCC_PASSES_CHOOSE_TARGET_H
 
 #include "ir/target.h"
-#include "passes/contraction.h"
+#include "passes/space.h"
 #include "passes/pass.h"
 
 /* The first op with an element that needs a capability, f64 or half_bytes; NULL: there is none. */

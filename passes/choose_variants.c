@@ -15,7 +15,7 @@
  * are words, which threads copy one by one. The last variant assumes nothing. Variants that can never be valid
  * are left out.
  *
- * Requires a contraction. Preserves the body.
+ * Requires choose-axes. Preserves the body.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
@@ -23,8 +23,9 @@
 #include "ir/assume.h"
 #include "ir/schedule_key.h"
 #include "ir/signature.h"
+#include "passes/choose_axes.h"
 #include "passes/choose_target.h"
-#include "passes/contraction.h"
+#include "passes/space.h"
 #include "passes/families.h"
 #include "passes/merging.h"
 #include "passes/passes.h"
@@ -307,7 +308,7 @@ static void assume_others(tcc_func *f, const tcc_space *c)
 {
     for (size_t i = 0; i < f->body->n_args; i++) {
         const tcc_value *arg = f->body->args[i];
-        if (arg->type->kind == TCC_KIND_tensor && !tcc_contraction_multiplies(c, arg))
+        if (arg->type->kind == TCC_KIND_tensor && !tcc_space_multiplies(c, arg))
             assume_aligned(f, arg);
     }
 }
@@ -393,6 +394,7 @@ static bool wants_padding(const tcc_func *f, const tcc_space *c, const tcc_copyi
 static tcc_func *by_own_target(tcc_func *f)
 {
     tcc_attr_remove(&f->attrs, "target");
+    tcc_choose_axes(f);
     return f;
 }
 
@@ -445,12 +447,12 @@ static bool is_open(const tcc_func *f)
 /* ---- kernels without a product ------------------------------------------------------------- */
 
 /* Whether vectors of a tensor's elements can be aligned in all rows. */
-static bool can_be_aligned(const tcc_pointwise *p, const tcc_value *tensor)
+static bool can_be_aligned(const tcc_space *p, const tcc_value *tensor)
 {
     return row_bits(tensor->type) % (8 * tcc_pointwise_bytes(p, tensor)) == 0;
 }
 
-static void assume_vectors(tcc_func *f, const tcc_pointwise *p, const tcc_value *tensor)
+static void assume_vectors(tcc_func *f, const tcc_space *p, const tcc_value *tensor)
 {
     int64_t bytes = tcc_pointwise_bytes(p, tensor);
     if (bytes * 8 <= tcc_scalar_bits(tensor->type->elem) || tcc_pointwise_is_aligned(f, p, tensor))
@@ -461,7 +463,7 @@ static void assume_vectors(tcc_func *f, const tcc_pointwise *p, const tcc_value 
 }
 
 /* Whether rows of a tensor are as long as those of an output, so that both are aligned. */
-static bool is_pitch_of_output(const tcc_func *f, const tcc_pointwise *p, const tcc_value *tensor)
+static bool is_pitch_of_output(const tcc_func *f, const tcc_space *p, const tcc_value *tensor)
 {
     for (const tcc_op *op = f->body->first; op; op = op->next)
         if (op->code == TCC_OP_tensor_write && tcc_pointwise_runs_along(p, op) &&
@@ -484,7 +486,7 @@ static void assume_length(tcc_func *f, const char *length, int i)
 }
 
 /* A variant in which threads reduce the few terms of rows beside each other, if a tile may consist of more of these. */
-static void add_few_terms(tcc_pass_ctx *ctx, tcc_func *f, const tcc_pointwise *p)
+static void add_few_terms(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p)
 {
     enum { PLANE = 2 };
     if (p->n_axes <= PLANE)
@@ -493,11 +495,13 @@ static void add_few_terms(tcc_pass_ctx *ctx, tcc_func *f, const tcc_pointwise *p
     tcc_assume(f, "max", p->extents[p->along].name, TCC_ROWS_FEWEST);
     tcc_attr_remove(&f->attrs, "row");
     tcc_attr_remove(&f->attrs, "beside");
+    if (!tcc_choose_axes(f))
+        tcc_attr_remove(&f->attrs, "axes");
 }
 
 /* Variants of one for rows up to each length, the first of which it becomes, and for any. Those of a step would have to
  * agree with the other steps'. */
-static void add_lengths(tcc_pass_ctx *ctx, tcc_func *f, const tcc_pointwise *p)
+static void add_lengths(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p)
 {
     const char *length = p->row ? p->extents[p->along].name : NULL;
     if (!length || tcc_func_is_step(f) || tcc_attr_find(&f->attrs, "before"))
@@ -515,7 +519,7 @@ static void add_lengths(tcc_pass_ctx *ctx, tcc_func *f, const tcc_pointwise *p)
 }
 
 /* All tensors along n are read and written as aligned vectors; only written ones are; neither. */
-static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_pointwise *p)
+static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p)
 {
     bool all = true, written = true, differ = false, gains = false;
     tcc_attr_set_str(ctx->ir, &f->attrs, "kernel", tcc_func_kernel(f));
@@ -570,13 +574,12 @@ static tcc_status refuse_naive(tcc_pass_ctx *ctx, const tcc_func *f)
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_space c;
-    tcc_pointwise p;
-    bool multiplies = !tcc_func_is_variant(f) && tcc_contraction_find(f, &c);
-    bool naive = tcc_contraction_is_naive(f);
+    bool naive = tcc_is_naive(f);
     if (tcc_func_is_variant(f))
         return TCC_OK;
-    if (!multiplies && !tcc_pointwise_find(f, &p))
+    if (!tcc_space_of(f, &c))
         return naive ? refuse_naive(ctx, f) : TCC_OK;
+    bool multiplies = c.n_sums;
     tcc_status status = tcc_check_f64(ctx, f);
     if (status)
         return status;
@@ -592,7 +595,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return TCC_ERR_UNSUPPORTED;
     *changed = true;
     if (!multiplies)
-        return choose_pointwise(ctx, f, &p);
+        return choose_pointwise(ctx, f, &c);
     const tcc_copying *how = passes->copying;
     bool same = how->direct == how->first;
     tcc_attr_set_str(ctx->ir, &f->attrs, "kernel", tcc_func_kernel(f));
@@ -639,4 +642,5 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 
 const tcc_pass tcc_pass_choose_variants = {
     "choose-variants", "decide which entries a kernel gets, and what each assumes", .run = run,
+    .requires = TCC_STATE(axes),
     .leaves = TCC_STATE(variants)};

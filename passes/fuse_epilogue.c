@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "ir/target.h"
-#include "passes/contraction.h"
+#include "passes/space.h"
 #include "passes/passes.h"
 #include "passes/tiling.h"
 

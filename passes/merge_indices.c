@@ -18,7 +18,7 @@
 
 #include "ir/schedule_key.h"
 #include "ir/signature.h"
-#include "passes/contraction.h"
+#include "passes/space.h"
 #include "passes/passes.h"
 #include "support/extent.h"
 
@@ -243,8 +243,21 @@ static void merge_field(tcc_ir *ir, tcc_value *v, const run_of *run)
     v->type = n < t->rank ? tcc_type_get(ir, t->kind, t->elem, n, left) : t;
 }
 
+static void merge_axes(tcc_func *f, const run_of *run)
+{
+    tcc_attr axes = tcc_attr_list(&f->attrs, "axes");
+    const char **left = TCC_NEW_ARRAY(f->ir->arena, const char *, axes.list.n);
+    size_t n = 0;
+    for (size_t i = 0; i < axes.list.n; i++)
+        if (!is_named(axes.list.items[i].s, run->names, run->n - 1))
+            left[n++] = axes.list.items[i].s;
+    if (n)
+        tcc_attr_set_strs(f->ir, &f->attrs, "axes", n, left);
+}
+
 static void merge(tcc_func *f, run_of *run)
 {
+    merge_axes(f, run);
     tcc_func_record_args(f);
     for (size_t i = 0; i < f->body->n_args; i++)
         if (f->body->args[i]->type->kind == TCC_KIND_tensor)

@@ -9,6 +9,11 @@
 
 /* ---- what an op says ------------------------------------------------------------------- */
 
+static bool is_sum_without_axes(const tcc_func *f, const tcc_op *op)
+{
+    return op->code == TCC_OP_tensor_reduce && !tcc_attr_find(&f->attrs, "axes");
+}
+
 static bool is_sum_of_no_variant(const tcc_func *f, const tcc_op *op)
 {
     return op->code == TCC_OP_tensor_reduce && !tcc_func_is_variant(f);

@@ -28,7 +28,8 @@
 #include "ir/cut.h"
 #include "ir/schedule_key.h"
 #include "ir/signature.h"
-#include "passes/contraction.h"
+#include "passes/choose_axes.h"
+#include "passes/space.h"
 #include "passes/merging.h"
 #include "passes/passes.h"
 
@@ -92,6 +93,7 @@ static void make_step(tcc_func *step, const copy *c, tcc_value *from, tcc_value 
     move_last(rank, c->last, sizeof *dims, dims);
     tcc_access_set_field(TCC_EMIT_V(&b, tensor_write, .a = all, .tensor = to),
                          tcc_type_get(ir, TCC_KIND_field, from->type->elem, rank, dims));
+    tcc_choose_axes(step);
     if (tcc_attr_find(&step->attrs, "merged"))
         tcc_attr_set(ir, &step->attrs, "merged", tcc_find_merged(step), (tcc_loc){0, 0});
 }
@@ -110,7 +112,7 @@ static void read_copy(const tcc_func *f, const copy *c, tcc_value *to)
 {
     tcc_space sums;
     unsigned rank = to->type->rank;
-    for (size_t i = 0; tcc_contraction_find(f, &sums) && i < sums.n_operands; i++) {
+    for (size_t i = 0; tcc_space_of(f, &sums) && i < sums.n_operands; i++) {
         tcc_op *read = sums.operands[i].read;
         if (tcc_accessed_tensor(read) != c->from || tcc_map_position(read, sums.operands[i].k) != c->last)
             continue;

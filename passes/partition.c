@@ -32,7 +32,7 @@
 #include "ir/reduction.h"
 #include "ir/schedule_key.h"
 #include "ir/signature.h"
-#include "passes/contraction.h"
+#include "passes/space.h"
 #include "passes/passes.h"
 #include "passes/rows.h"
 #include "passes/stored_value.h"
@@ -133,7 +133,7 @@ static tcc_value *find_uncovered(const tcc_func *f)
 {
     tcc_value *found = NULL;
     for (tcc_op *op = f->body->first; op && !found; op = op->next)
-        found = is_reduction(op) ? tcc_contraction_uncovered(op) : NULL;
+        found = is_reduction(op) ? tcc_product_uncovered(op) : NULL;
     return found;
 }
 
@@ -251,7 +251,7 @@ static int64_t count_terms(const tcc_func *f, const tcc_op *reduce)
 static const tcc_op *find_product(const tcc_func *f, const tcc_op *write)
 {
     const tcc_op *op = f->body->first;
-    while (op && !(is_reduction(op) && tcc_contraction_is(op) && tcc_write_has_space(write, op->results[0].type)))
+    while (op && !(is_reduction(op) && tcc_product_is(op) && tcc_write_has_space(write, op->results[0].type)))
         op = op->next;
     return op;
 }
@@ -263,8 +263,8 @@ static tcc_value *find_other(const tcc_func *f, tcc_cut *why)
     for (tcc_op *op = f->body->first; write && op; op = op->next) {
         if (!is_reduction(op))
             continue;
-        bool stays = product ? tcc_contraction_goes_with(op, product)
-                     : tcc_contraction_is(op)
+        bool stays = product ? tcc_product_goes_with(op, product)
+                     : tcc_product_is(op)
                          ? false
                          : tcc_write_has_space(write, op->results[0].type) || count_terms(f, op) <= FEW_TERMS ||
                                is_named(f, TCC_KEY_fuse, &op->results[0]);
@@ -419,7 +419,7 @@ static parting find_parting(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_op *
 {
     const parting none = {0};
     tcc_attr over = is_reduction(op) ? tcc_attr_list(&op->attrs, "over") : (tcc_attr){0};
-    if (over.list.n != 1 || op->n_operands > 1 || is_named(f, TCC_KEY_fuse, &op->results[0]) || tcc_attr_find(&op->attrs, "parts") || tcc_contraction_is(op) ||
+    if (over.list.n != 1 || op->n_operands > 1 || is_named(f, TCC_KEY_fuse, &op->results[0]) || tcc_attr_find(&op->attrs, "parts") || tcc_product_is(op) ||
         tcc_reduction_is_place(tcc_reduction_of(op)))
         return none;
     for (const tcc_op *in = f->body->first; in != op; in = in->next)
@@ -549,7 +549,7 @@ static const tcc_type *stored_order(const tcc_func *f, const tcc_value *v)
     const tcc_type *field = v->type;
     const char *row = NULL;
     for (const tcc_op *op = f->body->first; op && !row; op = op->next)
-        row = is_reduction(op) ? tcc_contraction_row(op, v) : NULL;
+        row = is_reduction(op) ? tcc_product_row_index(op, v) : NULL;
     tcc_dim *dims = TCC_NEW_ARRAY(f->ir->arena, tcc_dim, field->rank);
     unsigned n = 0;
     for (unsigned d = 0; d < field->rank; d++)

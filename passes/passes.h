@@ -14,6 +14,7 @@
     PASS(cse)                                                                                      \
     PASS(dce)                                                                                      \
     PASS(partition)                                                                                \
+    PASS(choose_axes)                                                                              \
     PASS(choose_variants)                                                                          \
     PASS(join_steps)                                                                               \
     PASS(pad_operands)                                                                             \

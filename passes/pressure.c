@@ -69,7 +69,7 @@ struct tcc_epilogue {
 static bool is_of_epilogue(const tcc_value *v, const tcc_space *c)
 {
     return v->type->kind == TCC_KIND_field && v->type->elem != TCC_i1 &&
-           !tcc_contraction_sums_along(c, v->type);
+           !tcc_space_sums_along(c, v->type);
 }
 
 static size_t number_of(const tcc_map *numbers, const tcc_op *op)

@@ -8,7 +8,7 @@
 #ifndef TCC_PASSES_PRESSURE_H
 #define TCC_PASSES_PRESSURE_H
 
-#include "passes/contraction.h"
+#include "passes/space.h"
 #include "passes/schedule.h"
 
 /* Columns of chunks by which the epilogue's loads run ahead of their use at least (chunk_epilogue.c). */

@@ -53,8 +53,8 @@ static bool is_reduced_in_rows(indices *in, const tcc_op *reduce)
     tcc_attr over = tcc_attr_list(&reduce->attrs, "over");
     return over.list.n == 1 && !tcc_reduction_is_place(tcc_reduction_of(reduce)) &&
            !tcc_field_has_index(in->others, over.list.items[0].s) && knows(in, over.list.items[0].s) &&
-           tcc_fields_share_space(in->others, reduce->results[0].type) && !tcc_contraction_is(reduce) &&
-           !tcc_contraction_uncovered(reduce);
+           tcc_fields_share_space(in->others, reduce->results[0].type) && !tcc_product_is(reduce) &&
+           !tcc_product_uncovered(reduce);
 }
 
 /* Whether an output has all other indices, and the row's or not. */
@@ -233,7 +233,7 @@ bool tcc_rows_recognize(tcc_func *f)
     const tcc_op *first = f->body->first;
     while (first && !is_reduction(first))
         first = first->next;
-    if (!first || tcc_contraction_is_naive(f))
+    if (!first || tcc_is_naive(f))
         return false;
     indices in = {.f = f, .others = first->results[0].type};
     const char *beside = NULL;
@@ -272,14 +272,14 @@ const tcc_op *tcc_rows_parts(const tcc_func *f)
     return op;
 }
 
-bool tcc_rows_can_part(const tcc_func *f, const tcc_pointwise *p, int64_t rows, int64_t columns)
+bool tcc_rows_can_part(const tcc_func *f, const tcc_space *p, int64_t rows, int64_t columns)
 {
     const tcc_op *parted = tcc_rows_parts(f);
     int64_t depth = parted ? tcc_attr_list(&parted->attrs, "parts").list.items[2].i : 0;
     return depth % (p->along ? columns : rows) == 0;
 }
 
-bool tcc_rows_arrange(tcc_pointwise_tile *t, const tcc_pointwise *p, int64_t rows, int64_t columns, int64_t vector)
+bool tcc_rows_arrange(tcc_pointwise_tile *t, const tcc_space *p, int64_t rows, int64_t columns, int64_t vector)
 {
     enum { MOST_WARPS = 16 };
     if (!p->along)
@@ -296,7 +296,7 @@ bool tcc_rows_arrange(tcc_pointwise_tile *t, const tcc_pointwise *p, int64_t row
            rows * columns <= TCC_POINTWISE_MOST_ELEMENTS * TCC_WARP_LANES * t->warps[0] * t->warps[1];
 }
 
-bool tcc_rows_tile_of(const tcc_func *f, const tcc_pointwise *p, tcc_rows_tile *t)
+bool tcc_rows_tile_of(const tcc_func *f, const tcc_space *p, tcc_rows_tile *t)
 {
     int64_t rows = tcc_tile_size_of(f, p->axes[0], 1), columns = tcc_tile_size_of(f, p->axes[1], 1);
     t->one_sweep = tcc_assumes_max(f, p->extents[p->along], p->along ? columns : rows) && !tcc_rows_parts(f);
@@ -305,7 +305,7 @@ bool tcc_rows_tile_of(const tcc_func *f, const tcc_pointwise *p, tcc_rows_tile *
 }
 
 /* A lane has a vector of each of several terms of a few rows beside each other, and warps further terms. */
-static void choose_beside(const tcc_func *f, const tcc_pointwise *p, int64_t *terms, int64_t *rows)
+static void choose_beside(const tcc_func *f, const tcc_space *p, int64_t *terms, int64_t *rows)
 {
     enum { VECTORS = 4, MOST = 32 }; /* that are loaded before the first is used; elements of a lane */
     int64_t vector = tcc_pointwise_vector(f, p), each = VECTORS;
@@ -326,7 +326,7 @@ static void choose_beside(const tcc_func *f, const tcc_pointwise *p, int64_t *te
 
 /* The fewest columns that hold every row, a power of two or three times one of which all lanes have vectors; those that
  * are swept over if there are too many. */
-static int64_t columns_of(const tcc_func *f, const tcc_pointwise *p)
+static int64_t columns_of(const tcc_func *f, const tcc_space *p)
 {
     int64_t columns = TCC_WARP_LANES, lanes = TCC_WARP_LANES * tcc_pointwise_vector(f, p);
     while (!tcc_assumes_max(f, p->extents[1], columns) && columns < TCC_ROWS_MOST_COLUMNS)
@@ -338,7 +338,7 @@ static int64_t columns_of(const tcc_func *f, const tcc_pointwise *p)
 }
 
 /* A warp has several short rows; a long one has several warps. */
-void tcc_rows_choose(const tcc_func *f, const tcc_pointwise *p, int64_t *rows, int64_t *columns)
+void tcc_rows_choose(const tcc_func *f, const tcc_space *p, int64_t *rows, int64_t *columns)
 {
     if (!p->along) {
         choose_beside(f, p, rows, columns);

@@ -35,12 +35,12 @@ enum {
 /* The sum in parts that a function computes; NULL: none is in parts. */
 const tcc_op *tcc_rows_parts(const tcc_func *f);
 /* Warps for rows of this many columns; false if they do not hold so many. */
-bool tcc_rows_arrange(tcc_pointwise_tile *t, const tcc_pointwise *p, int64_t rows, int64_t columns, int64_t vector);
+bool tcc_rows_arrange(tcc_pointwise_tile *t, const tcc_space *p, int64_t rows, int64_t columns, int64_t vector);
 /* For the tile in the function's schedule. */
-bool tcc_rows_tile_of(const tcc_func *f, const tcc_pointwise *p, tcc_rows_tile *t);
+bool tcc_rows_tile_of(const tcc_func *f, const tcc_space *p, tcc_rows_tile *t);
 /* Whether parts consist of whole tiles. */
-bool tcc_rows_can_part(const tcc_func *f, const tcc_pointwise *p, int64_t rows, int64_t columns);
+bool tcc_rows_can_part(const tcc_func *f, const tcc_space *p, int64_t rows, int64_t columns);
 /* choose-schedule: completes what the user gave. */
-void tcc_rows_choose(const tcc_func *f, const tcc_pointwise *p, int64_t *rows, int64_t *columns);
+void tcc_rows_choose(const tcc_func *f, const tcc_space *p, int64_t *rows, int64_t *columns);
 
 #endif

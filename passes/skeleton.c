@@ -101,7 +101,7 @@ static double copied_bytes(const tcc_choice *ch, const tcc_schedule *s, int axis
 static double least_cycles(const tcc_choice *ch, const tcc_schedule *s)
 {
     const tcc_space *c = &ch->c;
-    const tcc_sum *sum = tcc_contraction_narrowest(c);
+    const tcc_sum *sum = tcc_space_narrowest(c);
     double parts = s->split > 1 ? (double)s->split : 1, ranks = s->cluster_k > 1 ? (double)s->cluster_k : 1;
     double tiles = parts * ranks, elements = 1;
     for (size_t i = 0; i < c->n_axes; i++) {

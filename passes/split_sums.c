@@ -31,6 +31,7 @@
 #include "ir/cut.h"
 #include "ir/schedule_key.h"
 #include "ir/signature.h"
+#include "passes/choose_axes.h"
 #include "passes/choose_schedule.h"
 #include "passes/passes.h"
 
@@ -65,6 +66,7 @@ static const char *free_index(const tcc_func *f, const char *name)
 /* What both steps need to know about the parts. */
 typedef struct split {
     tcc_space c;
+    tcc_attr order; /* of the sums' indices in the result */
     int64_t count, depth;
     const char *index; /* of the parts */
 } split;
@@ -75,9 +77,9 @@ static void add_tensors(tcc_func *f, const split *s)
 {
     for (size_t i = 0; i < s->c.n_sums; i++) {
         tcc_dim dims[1 + TCC_MAX_AXES] = {{NULL, s->count}};
-        size_t rank = s->c.order.list.n;
+        size_t rank = s->order.list.n;
         for (size_t d = 0; d < rank; d++)
-            dims[1 + d] = tcc_contraction_extent(&s->c, s->c.order.list.items[d].s);
+            dims[1 + d] = tcc_space_extent(&s->c, s->order.list.items[d].s);
         const tcc_type *type = tcc_type_get(f->ir, TCC_KIND_tensor, s->c.sums[i].op->results[0].type->elem,
                                             (unsigned)rank + 1, dims);
         tcc_func_add_workspace(f, tcc_type_with_row_bytes(f->ir, type, ROW_BYTES), "parts");
@@ -93,9 +95,9 @@ static tcc_value *tensor_of(const tcc_func *f, const split *s, size_t i)
 static void set_map(tcc_op *op, const split *s)
 {
     const char *names[1 + TCC_MAX_AXES] = {s->index};
-    size_t n = s->c.order.list.n;
+    size_t n = s->order.list.n;
     for (size_t d = 0; d < n; d++)
-        names[1 + d] = s->c.order.list.items[d].s;
+        names[1 + d] = s->order.list.items[d].s;
     tcc_access_set_indices(op, n + 1, names);
 }
 
@@ -109,6 +111,15 @@ static const tcc_type *type_of_parts(tcc_ir *ir, const split *s, const tcc_type 
 
 /* ---- the steps --------------------------------------------------------------------------- */
 
+/* The part comes first of the indices that have one value in a CTA. */
+static void set_axes(tcc_func *f, const split *s)
+{
+    const char *axes[1 + TCC_MAX_AXES];
+    for (size_t i = 0; i <= s->c.n_axes; i++)
+        axes[i] = i < 2 ? s->c.axes[i] : i == 2 ? s->index : s->c.axes[i - 1];
+    tcc_attr_set_strs(f->ir, &f->attrs, "axes", s->c.n_axes + 1, axes);
+}
+
 /* The step that computes the parts. What is known of its registers was said of the whole. */
 static void keep_product(tcc_func *f, const split *s)
 {
@@ -118,6 +129,7 @@ static void keep_product(tcc_func *f, const split *s)
         if (op->code == TCC_OP_tensor_write)
             tcc_op_erase(op);
     }
+    set_axes(f, s);
     for (size_t i = 0; i < s->c.n_sums; i++) {
         tcc_op *sum = s->c.sums[i].op;
         tcc_builder b = tcc_builder_before(sum);
@@ -132,6 +144,7 @@ static void keep_product(tcc_func *f, const split *s)
         of[2] = (tcc_attr){.kind = TCC_ATTR_INT, .i = s->depth};
         tcc_attr_set(f->ir, &parts->def->attrs, "parts", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {of, 3}},
                      (tcc_loc){0, 0});
+        tcc_attr_carry(f->ir, &parts->def->attrs, &sum->attrs, "rows");
         parts->name = sum->results[0].name;
         b = tcc_builder_before(last);
         b.loc = sum->loc;
@@ -148,10 +161,10 @@ static void set_tile(tcc_func *f, const split *s)
 {
     static const int64_t sizes[] = {TILE_COLUMNS, TILE_ROWS};
     const char *indices[2];
-    size_t n = s->c.order.list.n, n_tiled = n > 2 ? 2 : n;
+    size_t n = s->order.list.n, n_tiled = n > 2 ? 2 : n;
     for (size_t i = 0; i < n_tiled; i++) {
-        indices[i] = s->c.order.list.items[n - 1 - i].s;
-        tcc_dim extent = tcc_contraction_extent(&s->c, indices[i]);
+        indices[i] = s->order.list.items[n - 1 - i].s;
+        tcc_dim extent = tcc_space_extent(&s->c, indices[i]);
         if (!extent.name && extent.size < sizes[i])
             return;
     }
@@ -180,6 +193,7 @@ static void keep_rest(tcc_func *f, const split *s)
     }
     for (int key = 0; key < TCC_KEY_COUNT; key++)
         tcc_attr_remove(&f->attrs, tcc_schedule_keys[key].name);
+    tcc_choose_axes(f);
     set_tile(f, s);
     tcc_attr_remove(&f->attrs, "more");
     tcc_attr_remove(&f->attrs, "chunks");
@@ -191,9 +205,10 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_schedule of = tcc_schedule_of(f);
     split s = {.count = of.split, .depth = of.k};
-    if (!tcc_func_is_variant(f) || s.count < 2 || !tcc_schedule_is_valid(&of) || !tcc_contraction_find(f, &s.c) ||
-        s.c.parts.index)
+    if (!tcc_func_is_variant(f) || s.count < 2 || !tcc_schedule_is_valid(&of) || !tcc_space_of(f, &s.c) ||
+        !s.c.n_sums || s.c.parts.index)
         return TCC_OK;
+    s.order = tcc_space_order(f, s.c.sums[0].op->results[0].type);
     s.index = free_index(f, "part");
     add_tensors(f, &s);
     tcc_func *rest = tcc_func_clone(f, tcc_arena_printf(ctx->ir->arena, "%s__sum", f->name));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/stored_value.h"
 
-#include "passes/contraction.h"
+#include "passes/space.h"
 #include "support/map.h"
 
 enum { LEAST_BITS = 8 }; /* of what is stored */

@@ -28,7 +28,7 @@
 
 #include "ir/assume.h"
 #include "passes/arith.h"
-#include "passes/contraction.h"
+#include "passes/space.h"
 #include "passes/families.h"
 #include "passes/passes.h"
 #include "passes/tiling.h"
@@ -320,7 +320,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_schedule s = tcc_schedule_of(f);
     const tcc_family_passes *passes = tcc_family_passes_of(s.target);
     if (!tcc_func_is_variant(f) || !passes || !tcc_schedule_is_valid(&s) ||
-        !tcc_contraction_find(f, &c))
+        !tcc_space_of(f, &c) || !c.n_sums)
         return TCC_OK;
     tcc_status status = check_instructions(ctx, &c);
     status = status ? status : check_parts(ctx, &c, &s);
@@ -339,6 +339,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         results[i] = &loop->results[i];
     tcc_op_create(&g, TCC_OP_scf_yield, c.n_sums, results, 0, NULL);
     replace_sums(&c, grid);
+    tcc_attr_remove(&f->attrs, "axes"); /* the grid has them */
     *changed = true;
     return TCC_OK;
 }

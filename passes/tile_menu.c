@@ -17,6 +17,7 @@
 
 #include "ir/schedule_key.h"
 #include "ir/signature.h"
+#include "passes/choose_axes.h"
 #include "passes/families.h"
 
 /* Of the measured schedules (docs/gpu-results.md) these are closest to the best of all, over extents of all magnitudes,
@@ -98,6 +99,8 @@ static void set_tile(const tcc_choice *ch, tcc_func *f, tcc_tile_size size)
                            (int64_t[]){size.m, size.n, ch->s.k});
     if (size.persistent && !tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_persistent].name))
         tcc_schedule_key_set(f, TCC_KEY_persistent, TCC_PERSISTENT_STATIC);
+    if (rows)
+        tcc_swap_axes(f);
     if (size.swapped)
         tcc_schedule_key_set(f, TCC_KEY_operands, TCC_OPERANDS_SWAPPED);
     if (size.split)

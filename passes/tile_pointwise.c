@@ -29,7 +29,7 @@
 #include "passes/tiling.h"
 
 typedef struct space {
-    const tcc_pointwise *p;
+    const tcc_space *p;
     tcc_block *grid;     /* its arguments are the axes' first indices */
     tcc_attr over;       /* the indices that are being reduced */
     tcc_value **at;      /* the place of each of these indices */
@@ -236,11 +236,11 @@ static void replace_sums(space *sp, tcc_tiling *t, const ops *sums, tcc_op *grid
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
-    tcc_pointwise p;
+    tcc_space p;
     tcc_pointwise_tile tile;
     ops sums = {0};
-    if (!tcc_func_is_variant(f) || !tcc_attr_find(&f->attrs, "group") || !tcc_pointwise_find(f, &p) ||
-        p.row || !tcc_pointwise_tile_of(f, &p, &tile))
+    if (!tcc_func_is_variant(f) || !tcc_attr_find(&f->attrs, "group") || !tcc_space_of(f, &p) ||
+        p.n_sums || p.row || !tcc_pointwise_tile_of(f, &p, &tile))
         return TCC_OK;
     const tcc_type **types = NULL;
     tcc_op *before = f->body->first;
@@ -273,6 +273,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     replace_sums(&sp, &t, &sums, grid);
     if (sums.len) /* an empty grid would be dead, too, and leaves nothing */
         tcc_erase_dead(f, ctx->scratch);
+    tcc_attr_remove(&f->attrs, "axes"); /* the grid has them */
     *changed = true;
     return TCC_OK;
 }

@@ -36,7 +36,7 @@
 typedef struct rows {
     tcc_func *f;
     tcc_arena *scratch;
-    const tcc_pointwise *p;
+    const tcc_space *p;
     tcc_op *grid;
     tcc_tiling t;
     tcc_value *column; /* the first of the tile */
@@ -359,7 +359,7 @@ static void build_sweeps(rows *r)
 /* The grid is over the other indices. */
 static tcc_op *build_grid(rows *r, const tcc_rows_tile *tile)
 {
-    const tcc_pointwise *p = r->p;
+    const tcc_space *p = r->p;
     const char *axes[TCC_MAX_AXES];
     tcc_dim extents[TCC_MAX_AXES];
     const int64_t sizes[] = {p->along == 0 ? 1 : tile->of.m, p->along == 1 ? 1 : tile->of.n};
@@ -385,9 +385,9 @@ static bool is_multiple(const rows *r, int64_t n)
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
-    tcc_pointwise p;
+    tcc_space p;
     tcc_rows_tile tile;
-    if (!tcc_func_is_variant(f) || !tcc_attr_find(&f->attrs, "group") || !tcc_pointwise_find(f, &p) || !p.row ||
+    if (!tcc_func_is_variant(f) || !tcc_attr_find(&f->attrs, "group") || !tcc_space_of(f, &p) || !p.row ||
         !tcc_rows_tile_of(f, &p, &tile))
         return TCC_OK;
     if (!tcc_tiling_check_function(ctx, f))
@@ -410,6 +410,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     else
         build_sweeps(&r);
     tcc_tiling_erase_fields(f);
+    tcc_attr_remove(&f->attrs, "axes"); /* the grid has them */
     *changed = true;
     return TCC_OK;
 }

@@ -5,7 +5,7 @@
 
 #include "ir/schedule_key.h"
 #include "ir/target.h"
-#include "passes/contraction.h"
+#include "passes/space.h"
 #include "passes/schedule.h"
 #include "support/map.h"
 

@@ -313,7 +313,7 @@ START_TEST(shapes_reach_the_corners_of_a_schedule)
     bool reached[N_CORNERS] = {0};
     check c;
     open_check(&c, matmul);
-    ck_assert_int_eq(tcc_run_passes(c.ir, "choose-variants,choose-schedule", NULL, &c.diag), 0);
+    ck_assert_int_eq(tcc_run_passes(c.ir, "choose-axes,choose-variants,choose-schedule", NULL, &c.diag), 0);
     tcc_shapes shapes = tcc_shapes_choose(c.arena, c.ir->first, (uint64_t)_i);
     for (size_t i = 0; i < shapes.n; i++) {
         const int64_t *d = shapes.dims[i], m = d[0], k = d[1], n = d[2];
@@ -340,7 +340,7 @@ START_TEST(shapes_are_different)
     check c;
     open_check(&c, "kernel f(A: f16[32, 64], B: f16[64, N]) -> (C: f16[32, N])\n"
                    "{\n    C[m, n] = sum(k) A[m, k] * B[k, n];\n}\n");
-    ck_assert_int_eq(tcc_run_passes(c.ir, "choose-variants,choose-schedule", NULL, &c.diag), 0);
+    ck_assert_int_eq(tcc_run_passes(c.ir, "choose-axes,choose-variants,choose-schedule", NULL, &c.diag), 0);
     tcc_shapes shapes = tcc_shapes_choose(c.arena, c.ir->first, 0);
     ck_assert_uint_ge(shapes.n, 4);
     for (size_t i = 0; i < shapes.n; i++)
@@ -363,7 +363,7 @@ START_TEST(work_counts_what_a_tile_passes_over)
                  "schedule f for sm_90a { %s }",
                  tiles[n]);
         open_check(&c, source);
-        ck_assert_int_eq(tcc_run_passes(c.ir, "choose-variants,choose-schedule", NULL, &c.diag), 0);
+        ck_assert_int_eq(tcc_run_passes(c.ir, "choose-axes,choose-variants,choose-schedule", NULL, &c.diag), 0);
         work[n] = tcc_shape_work(c.ir->first, (int64_t[]){128});
         close_check(&c);
     }

@@ -399,7 +399,7 @@ static const mutation of_async[] = {
 static void leave_out_of_async(const mutation *m, const char *schedule)
 {
     static const char passes[] =
-        "canonicalize,cse,choose-variants,pad-operands,merge-indices,choose-schedule,split-sums,tile-contraction,dce,tile-pointwise,"
+        "canonicalize,cse,choose-axes,choose-variants,pad-operands,merge-indices,choose-schedule,split-sums,tile-contraction,dce,tile-pointwise,"
         "fuse-epilogue,dce,choose-mma,choose-layout,choose-pipeline,estimate-cost,distribute-grid,pipeline-copies,"
         "pipeline-registers,specialize-warps";
     kernel k;

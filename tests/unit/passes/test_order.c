@@ -100,9 +100,9 @@ END_TEST
 static const struct {
     const char *list, *said;
 } impossible[] = {
-    {"canonicalize,cse,choose-variants,choose-schedule,tile-contraction,fuse-epilogue",
+    {"canonicalize,cse,choose-axes,choose-variants,choose-schedule,tile-contraction,fuse-epilogue",
      "pass fuse-epilogue finds arith.mul that is unused: dce must come before it"},
-    {"canonicalize,cse,choose-variants,choose-schedule,tile-contraction,dce,fuse-epilogue,dce,"
+    {"canonicalize,cse,choose-axes,choose-variants,choose-schedule,tile-contraction,dce,fuse-epilogue,dce,"
      "choose-mma,choose-layout,choose-pipeline,distribute-grid,estimate-cost",
      "pass estimate-cost finds tile.ctas where tile.grid was: distribute-grid must come after it"},
 };

@@ -17,6 +17,9 @@ typedef struct tcc_skeletons {
     tcc_attr names;                   /* of the kernel's dimensions */
     int64_t *dims;                    /* what each counts as */
     double extents[TCC_MAX_AXES], k;  /* of the axes, and what is summed over, accordingly */
+    tcc_work product;                 /* one, of a sum's elements */
+    int64_t copied_bits[2];           /* of an element of A and B on its way to shared memory, at least */
+    bool panels;                      /* whether B's go there in panels along n */
 } tcc_skeletons;
 
 /* Where a function is in its module. */
@@ -57,6 +60,21 @@ static double cost_of(const tcc_choice *ch, const tcc_func *f, const tcc_func *e
     return cost;
 }
 
+/* What warps and waves compute an operand of goes to their registers. */
+static void set_copies(const tcc_choice *ch, tcc_skeletons *all)
+{
+    enum { WIDEST = 64 };
+    bool staged = tcc_target_can(ch->target, TCC_CAN_wgmma);
+    all->copied_bits[0] = all->copied_bits[1] = WIDEST;
+    for (size_t i = 0; i < ch->c.n_operands; i++) {
+        const tcc_sum_operand *o = &ch->c.operands[i];
+        int64_t bits = tcc_scalar_bits(o->read->results[0].type->elem), *least = &all->copied_bits[o->axis];
+        bits = staged || !tcc_sum_operand_is_computed(o) ? bits : 0;
+        *least = bits < *least ? bits : *least;
+    }
+    all->panels = tcc_target_can(ch->target, TCC_CAN_tma) && tcc_choice_runs_across(ch, 1);
+}
+
 /* Dimensions that are not known count as large: enough for many rounds, and so few that their product with a cost is an
  * i64. */
 static void begin(tcc_choice *ch)
@@ -80,20 +98,24 @@ static void begin(tcc_choice *ch)
     for (size_t i = 0; i < ch->c.n_axes; i++)
         all->extents[i] = extent_of(ch, ch->c.extents[i]);
     all->k = extent_of(ch, ch->c.k_extent);
+    tcc_work_multiplies(&all->product, ch->target, tcc_sum_operand_elem(tcc_space_narrowest(&ch->c)->a), 1);
+    set_copies(ch, all);
 }
 
-/* What a tile's loop copies of A (0) or B (1) in an iteration, of one sum: rows along n in panels that are at most as wide
- * as they are long. */
-static double copied_bytes(const tcc_choice *ch, const tcc_schedule *s, int axis)
+/* What an iteration does for one sum: rows along n are copied in panels that are at most as wide as they are long. */
+static tcc_work least_work(const tcc_choice *ch, const tcc_schedule *s)
 {
-    int64_t bits = 64, rows = axis ? s->n : s->m;
-    for (size_t i = 0; i < ch->c.n_operands; i++) {
-        int64_t of = tcc_scalar_bits(ch->c.operands[i].read->results[0].type->elem);
-        bits = ch->c.operands[i].axis == axis && of < bits ? of : bits;
-    }
-    bool in_panels = tcc_target_can(ch->target, TCC_CAN_tma) && axis && tcc_choice_runs_across(ch, axis);
-    double times = in_panels ? tcc_panel_times(tcc_swizzle_of(rows * bits / 8, s->swizzle)) : 1;
-    return times * (double)(rows * s->k * bits) / 8;
+    const tcc_skeletons *all = ch->skeletons;
+    tcc_work w = all->product;
+    double products = (double)(s->m * s->n * s->k), panels = 1;
+    w.mma_bytes *= products;
+    w.fmas *= products;
+    w.wide_fmas *= products;
+    if (all->panels)
+        panels = tcc_panel_times(tcc_swizzle_of(s->n * all->copied_bits[1] / 8, s->swizzle));
+    w.copied_bytes = (double)(s->m * s->k * all->copied_bits[0]) / 8;
+    w.copied_bytes += panels * (double)(s->n * s->k * all->copied_bits[1]) / 8;
+    return w;
 }
 
 /* No skeleton takes less than this: the products of one sum and the copies of what it multiplies, and to add parts of
@@ -109,8 +131,7 @@ static double least_cycles(const tcc_choice *ch, const tcc_schedule *s)
         tiles *= ceil(ch->skeletons->extents[i] / (i > 1 ? 1 : (double)(i ? s->n : s->m)));
     }
     double iterations = ceil(ch->skeletons->k / ((double)s->k * parts * ranks));
-    tcc_work w = {.copied_bytes = copied_bytes(ch, s, 0) + copied_bytes(ch, s, 1)};
-    tcc_work_multiplies(&w, ch->target, tcc_sum_operand_elem(sum->a), (double)(s->m * s->n * s->k));
+    tcc_work w = least_work(ch, s);
     bool in_turn = s->consumers == TCC_CONSUMERS_PINGPONG;
     double loop = iterations * tcc_iteration_cycles(ch->target, &w, s->stages, in_turn);
     double wait = ch->target->latency_cycles * (s->persistent ? 1 - tcc_hidden_part(in_turn) : 1);

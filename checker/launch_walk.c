@@ -7,7 +7,8 @@
 
 #include "checker/launch.h"
 
-enum { MAX_ITERATIONS = 1 << 16, MAX_OPS = 1 << 22, MESSAGE_BYTES = 512 };
+enum { MAX_ITERATIONS = 1 << 16, MESSAGE_BYTES = 512 };
+enum { FEW_OPS = 1 << 22, MAX_OPS = 1 << 25 }; /* of a launch, while shorter sizes are left, and with the shortest */
 enum { ENDS = 2 }; /* of a large grid, as many clusters run from the beginning and up to the end */
 
 /* ---- errors -------------------------------------------------------------------------------- */
@@ -201,7 +202,7 @@ static bool run_for(tcc_lwarp *w, const tcc_linst *in)
 static bool has_time(tcc_lwarp *w, const tcc_linst *in)
 {
     tcc_launch *l = w->l;
-    if (l->n_ops++ < MAX_OPS)
+    if (l->n_ops++ < (l->sizes->may_shrink ? FEW_OPS : MAX_OPS))
         return true;
     l->too_long = true;
     return l->sizes->may_shrink ? false

@@ -18,24 +18,31 @@ static bool is_product(const tcc_index_expr *x)
     return is;
 }
 
-static void write_product(tcc_str *out, const tcc_index_term *t)
+static const char *write_product(tcc_arena *arena, const tcc_index_term *t)
 {
-    for (size_t i = 0; i < t->n; i++)
-        tcc_str_printf(out, "%s%s", i ? "." : "", t->factors[i].name);
-    if (t->number > 1)
-        tcc_str_printf(out, ".%lld", (long long)t->number);
+    const char *name = t->factors[0].name;
+    for (size_t i = 1; i < t->n; i++)
+        name = tcc_arena_printf(arena, "%s.%s", name, t->factors[i].name);
+    return t->number > 1 ? tcc_arena_printf(arena, "%s.%lld", name, (long long)t->number) : name;
 }
 
 /* Without the $ before dimensions, since there is nothing else. */
-static void write_sum(tcc_str *out, const tcc_index_expr *x)
+static const char *write_sum(tcc_arena *arena, const tcc_index_expr *x)
 {
     tcc_str text = {0};
     tcc_index_print(&text, x);
-    tcc_str_puts(out, "(");
-    for (const char *at = tcc_str_text(&text); *at; at++)
-        tcc_str_append(out, at, *at != '$');
-    tcc_str_puts(out, ")");
+    bool failed = text.failed;
+    char *name = tcc_arena_printf(arena, "(%s)", tcc_str_text(&text));
     tcc_str_free(&text);
+    if (failed)
+        tcc_arena_out_of_memory(arena);
+    size_t n = 0;
+    for (const char *at = name; *at; at++) {
+        name[n] = *at;
+        n += *at != '$';
+    }
+    name[n] = 0;
+    return name;
 }
 
 static bool is_sound(tcc_ir *ir, const char *name);
@@ -45,13 +52,7 @@ bool tcc_dim_of_index(tcc_ir *ir, const tcc_index_expr *x, tcc_dim *out)
     *out = (tcc_dim){0};
     if (tcc_index_is_number(x, &out->size))
         return out->size >= 0 && out->size <= TCC_MAX_EXTENT;
-    tcc_str name = {0};
-    if (is_product(x))
-        write_product(&name, x->terms);
-    else
-        write_sum(&name, x);
-    out->name = tcc_ir_name(ir, tcc_str_text(&name));
-    tcc_str_free(&name);
+    out->name = tcc_ir_name(ir, is_product(x) ? write_product(ir->arena, x->terms) : write_sum(ir->arena, x));
     return !x->varies && strlen(out->name) <= TCC_MAX_DIM_NAME && is_sound(ir, out->name);
 }
 

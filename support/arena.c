@@ -76,7 +76,7 @@ void tcc_arena_set_oom(tcc_arena *a, jmp_buf *on_oom)
     a->on_oom = on_oom;
 }
 
-static void out_of_memory(tcc_arena *a)
+void tcc_arena_out_of_memory(tcc_arena *a)
 {
     while (a->of)
         a = a->of;
@@ -120,7 +120,7 @@ static chunk *create_chunk(tcc_arena *a, size_t size)
     size_t cap = huge ? HUGE_CHUNK_BYTES : small && size < next ? next : size;
     chunk *c = huge ? map_huge_chunk() : calloc(1, sizeof *c + cap);
     if (!c)
-        out_of_memory(a);
+        tcc_arena_out_of_memory(a);
     c->cap = cap;
     return c;
 }
@@ -129,7 +129,7 @@ tcc_arena *tcc_arena_create_in(tcc_arena *of)
 {
     tcc_arena *a = tcc_arena_create(NULL);
     if (!a)
-        out_of_memory(of);
+        tcc_arena_out_of_memory(of);
     a->of = of;
     a->next = of->first;
     of->first = a;
@@ -140,7 +140,7 @@ void *tcc_arena_alloc(tcc_arena *a, size_t size)
 {
     const size_t align = alignof(max_align_t);
     if (size > SIZE_MAX / 2)
-        out_of_memory(a);
+        tcc_arena_out_of_memory(a);
     size = (size + align - 1) & ~(align - 1);
     if (!a->head || a->head->cap - a->head->used < size) {
         chunk *c = take_spare(a, size);

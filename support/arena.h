@@ -19,6 +19,8 @@ tcc_arena *tcc_arena_create_in(tcc_arena *of) __attribute__((returns_nonnull));
 
 /* Changes where out-of-memory goes; every public entry point sets its own. */
 void tcc_arena_set_oom(tcc_arena *a, jmp_buf *on_oom);
+/* What happens where memory is short, also other memory than the arena's. */
+void tcc_arena_out_of_memory(tcc_arena *a) __attribute__((noreturn));
 
 /* `size` zeroed bytes, aligned for any type. Never NULL. */
 void *tcc_arena_alloc(tcc_arena *a, size_t size) __attribute__((returns_nonnull));

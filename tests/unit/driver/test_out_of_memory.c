@@ -21,7 +21,7 @@ static const char program[] =
     "    Z[b, n, m]   = pre[b, m, n];\n"
     "}\n"
     "schedule layer for sm_90a { tile m TILE, n 32, k 32; stages 3; producer none; }\n"
-    "kernel plain(A: bf16[K, M], B: bf16[N, K]) -> (C: bf16[M, N])\n"
+    "kernel plain(A: bf16[K, M + 7], B: bf16[N, K]) -> (C: bf16[M + 7, N])\n"
     "{\n"
     "    C[m, n] = sum(k) A[k, m] * B[n, k];\n"
     "}\n";

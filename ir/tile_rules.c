@@ -19,12 +19,16 @@ static bool is_extent(const tcc_attr *a)
 
 void tcc_verify_spread(verifier *v, const tcc_op *op, int64_t warps)
 {
-    enum { MOST_WARPS = 32, MOST_NEIGHBOURS = 16 };
+    enum { MOST_WARPS = 32, MOST_NEIGHBOURS = 16, BLOCK = 3 };
+    size_t n = tcc_attr_list(&op->attrs, "spread").list.n == BLOCK + 1 ? BLOCK + 1 : BLOCK;
     const tcc_attr *spread =
-        tcc_attr_find(&op->attrs, "spread") ? tcc_verify_ints(v, op, "spread", 3, 1, MOST_WARPS) : NULL;
+        tcc_attr_find(&op->attrs, "spread") ? tcc_verify_ints(v, op, "spread", n, 1, MOST_WARPS) : NULL;
     if (!spread)
         return;
     int64_t all = spread[1].i * spread[2].i, vector = spread[0].i;
+    if (n > BLOCK && (spread[BLOCK].i != vector || (vector != 4 && vector != 8)))
+        ERROR(v, op, "spread is of blocks of %lld x %lld, expected 4 x 4 or 8 x 8", (long long)spread[BLOCK].i,
+              (long long)vector);
     if (vector > MOST_NEIGHBOURS || vector & (vector - 1))
         ERROR(v, op, "spread is of %lld neighbours, expected 1, 2, 4, 8 or 16", (long long)vector);
     if (all > MOST_WARPS || (warps && all != warps))

@@ -78,19 +78,24 @@ static const tcc_type *hold_in_rows(tcc_ir *ir, const tcc_type *t, const tcc_op 
     static const tcc_fragment_id rows[] = {TCC_FRAGMENT_row1, TCC_FRAGMENT_row2, TCC_FRAGMENT_row4,
                                            TCC_FRAGMENT_row8, TCC_FRAGMENT_row16};
     tcc_attr spread = tcc_attr_list(&role->attrs, "spread");
+    int64_t vector = spread.list.items[0].i, below = spread.list.items[1].i, beside = spread.list.items[2].i;
     size_t i = 0;
-    while (i < sizeof rows / sizeof *rows && 1 << i != spread.list.items[0].i)
+    while (i < sizeof rows / sizeof *rows && 1 << i != vector)
         i++;
     if (t->rank != 2 || as != TCC_AS_RESULT || i == sizeof rows / sizeof *rows)
         return NULL;
-    int64_t m = t->dims[0].size, n = t->dims[1].size, cols = tcc_fragments[rows[i]].cols;
-    int64_t below = spread.list.items[1].i, beside = spread.list.items[2].i;
-    if ((m != 1 && m % below) || (n != 1 && n % (cols * beside)))
+    enum { BLOCK = 3 }; /* its rows in a lane, if they are given */
+    bool blocks = spread.list.n > BLOCK;
+    tcc_fragment_id id = !blocks ? rows[i] : vector == 4 ? TCC_FRAGMENT_block4 : TCC_FRAGMENT_block8;
+    below *= tcc_fragments[id].rows;
+    beside *= tcc_fragments[id].cols;
+    int64_t m = t->dims[0].size, n = t->dims[1].size;
+    if ((m != 1 && m % below) || (n != 1 && n % beside))
         return NULL;
-    return tcc_layout_repeated(ir, t, rows[i], 4,
-                               (tcc_repeat[]){{1, TCC_IN_WARPS, beside},
-                                              {1, TCC_IN_REGISTERS, n / (cols * beside)},
-                                              {0, TCC_IN_WARPS, below},
+    return tcc_layout_repeated(ir, t, id, 4,
+                               (tcc_repeat[]){{1, TCC_IN_WARPS, spread.list.items[2].i},
+                                              {1, TCC_IN_REGISTERS, n / beside},
+                                              {0, TCC_IN_WARPS, spread.list.items[1].i},
                                               {0, TCC_IN_REGISTERS, m / below}});
 }
 

@@ -192,16 +192,30 @@ static bool is_computed_with(const tcc_func *f, const char *index)
     return is;
 }
 
+/* Whether a tensor's rows run along an index. */
+static bool is_read_along(const tcc_func *f, const char *index)
+{
+    bool is = false;
+    for (const tcc_op *op = f->body->first; op && !is; op = op->next)
+        is = op->code == TCC_OP_tensor_read && tcc_access_is_plain(op) && tcc_access_last(op) &&
+             tcc_access_rank(op) > 1 && !strcmp(tcc_access_last(op), index);
+    return is;
+}
+
 /* The innermost index but the last; n: there is none. One that the schedule tiles comes before those that it does
- * not, and one that coordinates are computed with last: where it has one value in a tile, these are the same in all of
- * it, or run along the tile's rows. */
+ * not, then one along which rows of a tensor run, and one that coordinates are computed with last: where it has one value
+ * in a tile, these are the same in all of it, or run along the tile's rows. */
 static size_t innermost(const tcc_func *f, size_t n, const char *const *indices)
 {
-    enum { COMPUTED, PLAIN, TILED };
+    enum { COMPUTED, PLAIN, CONTIGUOUS, TILED };
     size_t found = n;
     int rank = COMPUTED;
     for (size_t i = 0; i + 1 < n; i++) {
-        int of_x = is_tiled(f, indices[i]) ? TILED : is_computed_with(f, indices[i]) ? COMPUTED : PLAIN;
+        const char *x = indices[i];
+        int of_x = is_tiled(f, x)           ? TILED
+                   : is_computed_with(f, x) ? COMPUTED
+                   : is_read_along(f, x)    ? CONTIGUOUS
+                                            : PLAIN;
         if (of_x < rank)
             continue;
         found = i;

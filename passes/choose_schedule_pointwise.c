@@ -56,9 +56,16 @@ static bool complete_tile(const tcc_func *f, const tcc_space *p, int64_t *m, int
         tcc_rows_choose(f, p, m, n);
         return tcc_rows_arrange(&of, p, *m, *n, tcc_pointwise_vector(f, p));
     }
-    int64_t vector = tcc_pointwise_vector(f, p);
+    int64_t vector = tcc_pointwise_vector(f, p), side = tcc_pointwise_block(f, p);
     tcc_dim cols = p->extents[1];
     tcc_pointwise_tile t;
+    enum { BLOCKS = 16 }; /* along each side of a tile of eight warps */
+    int64_t square[] = {*m ? *m : BLOCKS * side, *n ? *n : BLOCKS * side};
+    if (side && tcc_pointwise_arrange_blocks(&t, square[0], square[1], side)) {
+        *m = square[0];
+        *n = square[1];
+        return true;
+    }
     while (vector > 1 && !cols.name && TCC_WARP_LANES * vector / 2 >= cols.size)
         vector /= 2;
     for (;; vector /= 2) {

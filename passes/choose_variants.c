@@ -551,7 +551,7 @@ static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_spa
     }
     for (const tcc_op *op = f->body->first; op; op = op->next) {
         const tcc_value *tensor = tcc_accessed_tensor(op);
-        if (!tensor || !tcc_pointwise_runs_along(p, op))
+        if (!tensor || !(tcc_pointwise_runs_along(p, op) || tcc_pointwise_is_turned(p, op)))
             continue;
         all &= can_be_aligned(p, tensor);
         written &= op->code != TCC_OP_tensor_write || can_be_aligned(p, tensor);
@@ -573,7 +573,7 @@ static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_spa
     }
     for (const tcc_op *op = generic->body->first; op; op = op->next) {
         const tcc_value *tensor = tcc_accessed_tensor(op);
-        if (!tensor || !tcc_pointwise_runs_along(p, op))
+        if (!tensor || !(tcc_pointwise_runs_along(p, op) || tcc_pointwise_is_turned(p, op)))
             continue;
         if (first)
             assume_vectors(first, p, tensor);

@@ -539,6 +539,14 @@ tcc_value *tcc_low_split(tcc_value *v, int64_t *constant)
     return v;
 }
 
+/* Neighbours in a column, from a register on: each is a register of its own. */
+static void turn(tcc_lowering *l, const tcc_access *a, int64_t number, tcc_value **values)
+{
+    tcc_value *v = l->vendor->load(l, a, number);
+    for (int64_t e = 0; e < a->step; e++)
+        values[number + e * a->apart] = tcc_low_extract(l, v, e);
+}
+
 void tcc_low_load(tcc_lowering *l, tcc_op *op)
 {
     const tcc_value *tile = &op->results[0];
@@ -551,8 +559,11 @@ void tcc_low_load(tcc_lowering *l, tcc_op *op)
         return;
     tcc_value **values = room(l, a.held.spread.n_registers);
     size_t n = 0;
-    for (int64_t i = 0; i < a.held.spread.n_registers; i += a.step)
+    for (int64_t i = 0; i < a.held.spread.n_registers && !a.across; i += a.step)
         values[n++] = l->vendor->load(l, &a, i);
+    for (int64_t i = 0; i < a.held.spread.n_registers && a.across; i++)
+        if (i / a.apart % a.step == 0)
+            turn(l, &a, i, values);
     tcc_low_set_registers(l, tile, &a.held, values);
 }
 

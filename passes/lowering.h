@@ -45,8 +45,9 @@ typedef struct tcc_access {
     tcc_value *stride[2], *room[2]; /* of the tensor; how many of it there are */
     tcc_value *base, *origin; /* what is accessed, and from where on, as the vendor has it */
     tcc_value *inside;        /* as far as the tile's coordinates determine it, and which threads store */
-    bool contiguous;          /* along a row */
+    bool contiguous, across;  /* along a row, along a column */
     int64_t step;             /* registers that are accessed at a time, neighbours in a row */
+    int64_t apart;            /* registers from one of them to the next, of neighbours in a column; 1 */
     bool of_words;            /* accesses are put together of aligned words */
     bool ends_in_step;        /* a row may end among them, before padding */
     bool in_groups;           /* a row may begin or end among them */

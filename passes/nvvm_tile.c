@@ -137,6 +137,41 @@ static int64_t neighbours_of_words(const tcc_access *a)
     return step * bytes >= WORD_BYTES ? step : 1;
 }
 
+/* Whether registers `apart` from each other are `step` neighbours in a column, the first of them at a multiple. */
+static bool are_columns(const tcc_spread *held, int64_t step, int64_t apart)
+{
+    const tcc_digits *registers = &held->registers, *others[] = {&held->lanes, &held->warps};
+    int64_t n = held->n_registers;
+    bool all = n % (step * apart) == 0;
+    for (int o = 0; o < 2; o++)
+        for (unsigned d = 0; d < others[o]->n; d++)
+            all &= others[o]->of[d].add[0] % step == 0;
+    for (int64_t i = 0; i < n && all; i++)
+        all = tcc_digits_place(registers, i, 0) ==
+                  tcc_digits_place(registers, i - i / apart % step * apart, 0) + i / apart % step &&
+              tcc_digits_place(registers, i, 1) == tcc_digits_place(registers, i - i / apart % step * apart, 1) &&
+              (i / apart % step || tcc_digits_place(registers, i, 0) % step == 0);
+    return all;
+}
+
+/* Lets an access take as many neighbours in a column as a thread has, where rows of the tensor run along these and begin
+ * at multiples. */
+static void plan_columns(tcc_lowering *low, tcc_access *a)
+{
+    const tcc_type *t = a->tensor->type;
+    int64_t bits = tcc_scalar_bits(t->elem);
+    int64_t step = tcc_attr_int(&a->op->attrs, "wide", 0) * 8 / bits, apart = tcc_layout_neighbours(&a->held.spread);
+    const tcc_dim *last = &t->dims[t->rank - 1];
+    step = step > apart ? apart : step;
+    if (step < 2 || a->op->code != TCC_OP_tile_load || !are_columns(&a->held.spread, step, apart) ||
+        !(t->row_bytes || last->name || last->size % step == 0) || !tcc_low_is_multiple(low, a->at[t->rank - 1], step))
+        return;
+    a->across = true;
+    a->step = step;
+    a->apart = apart;
+    tcc_low_require_groups(low, a->tensor, step * bits / 8);
+}
+
 /* So many lanes from each one on have neighbouring words of a row. */
 static int64_t lanes_in_row(const tcc_spread *held, int64_t in_word)
 {
@@ -161,6 +196,7 @@ static bool plan(tcc_lowering *low, tcc_access *a)
     a->in_groups = tcc_attr_find(&a->op->attrs, "groups");
     int64_t step = neighbours_at_once(a), of_words = neighbours_of_words(a);
     bool whole = t->rank && (t->row_bytes || t->dims[t->rank - 1].name || t->dims[t->rank - 1].size % step == 0);
+    bool runs_across = false;
     a->origin = tcc_build_int(&low->b, low->i64, 0);
     a->inside = tcc_build_int(&low->b, low->i1, 1);
     for (unsigned d = 0; d < t->rank; d++) {
@@ -177,6 +213,7 @@ static bool plan(tcc_lowering *low, tcc_access *a)
                 a->contiguous |= x == 1 && one;
                 if (x == 1 && a->in_groups)
                     a->begin = tcc_low_bin(low, TCC_OP_arith_add, first, a->own[1]);
+                runs_across |= x == 0 && one && d + 1 == t->rank;
                 whole &= x != 1 || tcc_low_is_multiple(low, a->at[d], step);
             }
         a->origin = tcc_low_bin(low, TCC_OP_arith_add, a->origin, tcc_low_scaled(low, first, stride));
@@ -198,6 +235,8 @@ static bool plan(tcc_lowering *low, tcc_access *a)
         a->step = of_words;
         a->of_words = true;
     }
+    if (runs_across)
+        plan_columns(low, a);
     if (a->in_groups) {
         a->step = step;
         tcc_low_require(low, 3,

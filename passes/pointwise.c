@@ -120,7 +120,7 @@ static void stand(tcc_pointwise_tile *t)
 
 bool tcc_pointwise_arrange(tcc_pointwise_tile *t, int64_t m, int64_t n, int64_t vector)
 {
-    *t = (tcc_pointwise_tile){m, n, vector, {1, 1}};
+    *t = (tcc_pointwise_tile){m, n, vector, {1, 1}, false};
     for (; t->vector; t->vector /= 2) {
         if (n % (TCC_WARP_LANES * t->vector))
             continue;
@@ -131,8 +131,51 @@ bool tcc_pointwise_arrange(tcc_pointwise_tile *t, int64_t m, int64_t n, int64_t 
     return false;
 }
 
+bool tcc_pointwise_is_turned(const tcc_space *p, const tcc_op *op)
+{
+    const tcc_func *f = op->block->func;
+    const char *last = op->code == TCC_OP_tensor_read && tcc_access_is_plain(op) ? tcc_access_last(op) : NULL;
+    bool is = last && !p->row && !strcmp(last, p->axes[0]) && tcc_field_has_index(op->results[0].type, p->axes[1]) &&
+              !tcc_target_can(tcc_func_target(f), TCC_CAN_buffer) && !tcc_is_naive(f);
+    for (const tcc_op *other = f->body->first; other && is; other = other->next)
+        is = other->code != TCC_OP_tensor_reduce;
+    return is;
+}
+
+enum { BLOCK_ROWS = 4, BLOCK_COLUMNS = 8 }; /* lanes that are below each other, and beside each other */
+
+int64_t tcc_pointwise_block(const tcc_func *f, const tcc_space *p)
+{
+    enum { LEAST = 4, MOST = 8 };
+    int64_t side = tcc_pointwise_vector(f, p), lanes[] = {BLOCK_ROWS, BLOCK_COLUMNS};
+    bool turns = false;
+    for (const tcc_op *op = f->body->first; op; op = op->next)
+        turns |= tcc_pointwise_is_turned(p, op) && tcc_pointwise_is_aligned(f, p, tcc_accessed_tensor(op));
+    side = side > MOST ? MOST : side;
+    for (int x = 0; x < 2; x++)
+        turns &= p->extents[x].name || p->extents[x].size >= side * lanes[x];
+    return turns && side >= LEAST ? side : 0;
+}
+
+bool tcc_pointwise_arrange_blocks(tcc_pointwise_tile *t, int64_t m, int64_t n, int64_t side)
+{
+    int64_t rows = BLOCK_ROWS * side, columns = BLOCK_COLUMNS * side;
+    *t = (tcc_pointwise_tile){m, n, side, {1, 1}, true};
+    if (!side)
+        return false;
+    while (t->warps[0] < TCC_POINTWISE_WARPS && m % (2 * t->warps[0] * rows) == 0)
+        t->warps[0] *= 2;
+    while (t->warps[0] * t->warps[1] < TCC_POINTWISE_WARPS && n % (2 * t->warps[1] * columns) == 0)
+        t->warps[1] *= 2;
+    return m % rows == 0 && n % columns == 0 &&
+           m * n <= TCC_POINTWISE_MOST_ELEMENTS * TCC_WARP_LANES * t->warps[0] * t->warps[1];
+}
+
 bool tcc_pointwise_tile_of(const tcc_func *f, const tcc_space *p, tcc_pointwise_tile *t)
 {
+    if (tcc_pointwise_arrange_blocks(t, tcc_tile_size_of(f, p->axes[0], 1), tcc_tile_size_of(f, p->axes[1], 1),
+                                     tcc_pointwise_block(f, p)))
+        return true;
     return tcc_pointwise_arrange(t, tcc_tile_size_of(f, p->axes[0], 1), tcc_tile_size_of(f, p->axes[1], 1),
                                  tcc_pointwise_vector(f, p));
 }

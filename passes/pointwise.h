@@ -31,7 +31,16 @@ typedef struct tcc_pointwise_tile {
     int64_t m, n;
     int64_t vector;   /* neighbours in a row that a lane holds */
     int64_t warps[2]; /* beside each other along m and n */
+    bool blocks;      /* a lane has as many rows of its neighbours */
 } tcc_pointwise_tile;
+
+/* Whether op reads rows along m in vectors, which lanes then turn. */
+bool tcc_pointwise_is_turned(const tcc_space *p, const tcc_op *op);
+/* Neighbours in a row, and rows, of the blocks that lanes turn; 0: they do not, since no tensor's rows run along m, aligned
+ * as the function assumes, or what they would hold is longer than an extent. */
+int64_t tcc_pointwise_block(const tcc_func *f, const tcc_space *p);
+/* As tcc_pointwise_arrange. */
+bool tcc_pointwise_arrange_blocks(tcc_pointwise_tile *t, int64_t m, int64_t n, int64_t side);
 
 /* As many warps as can hold a tile of m x n, with vectors of at most this many elements, shorter ones if more warps
  * can share it then; false if n is not a multiple of their lanes, or if they would hold too much. */

@@ -284,7 +284,7 @@ bool tcc_rows_arrange(tcc_pointwise_tile *t, const tcc_space *p, int64_t rows, i
     enum { MOST_WARPS = 16 };
     if (!p->along)
         return tcc_pointwise_arrange(t, rows, columns, vector);
-    *t = (tcc_pointwise_tile){rows, columns, vector, {1, 1}};
+    *t = (tcc_pointwise_tile){rows, columns, vector, {1, 1}, false};
     while (t->vector > 1 && columns % (TCC_WARP_LANES * t->vector))
         t->vector /= 2;
     while (t->warps[1] < MOST_WARPS && columns / (TCC_WARP_LANES * t->warps[1]) > TCC_ROWS_ELEMENTS &&

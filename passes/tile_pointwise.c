@@ -259,7 +259,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_builder b = tcc_builder_before(before);
     b.loc = before->loc;
     tcc_op *grid = tcc_tiling_grid(&b, p.n_axes, p.axes, p.extents, sizes, sums.len, types);
-    tcc_attr_set_ints(ctx->ir, &grid->attrs, "spread", 3, (int64_t[]){tile.vector, tile.warps[0], tile.warps[1]});
+    const int64_t spread[] = {tile.vector, tile.warps[0], tile.warps[1], tile.vector};
+    tcc_attr_set_ints(ctx->ir, &grid->attrs, "spread", 3 + tile.blocks, spread);
     space sp = {.p = &p,
                 .grid = grid->regions[0],
                 .elements = tile.m * tile.n / (tile.warps[0] * tile.warps[1] * TCC_WARP_LANES),

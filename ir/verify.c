@@ -434,7 +434,8 @@ static void check_axes(verifier *v)
         for (size_t d = 0; op->code == TCC_OP_tensor_write && d < tcc_access_rank(op) && ok; d++)
             ok = tcc_access_index(op, d) && is_axis(axes, tcc_access_index(op, d));
     if (!ok)
-        func_error(v, "has an attribute 'axes' that is not a list of two or more names, with each index of an output once");
+        func_error(v, "has an attribute 'axes' that is not a list of two or more names, with each index of an output "
+                      "once");
 }
 
 /* ---- entry points ---------------------------------------------------------------------- */

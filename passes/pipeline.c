@@ -11,8 +11,8 @@
 
 /* Decide, place, rewrite: choose-* only set attributes, which a schedule or a test may set too. */
 #define TO_SCHEDULE                                                                                \
-    "canonicalize,cse,dce,partition,"                                      /* in how many steps */ \
-    "choose-axes,choose-variants,join-steps,pad-operands,merge-indices,choose-schedule" /* what indices are, which entries, how */
+    "canonicalize,cse,dce,partition,choose-axes,"       /* in how many steps, what indices are in them */ \
+    "choose-variants,join-steps,pad-operands,merge-indices,choose-schedule" /* which entries, how each is computed */
 #define SCHEDULE_TO_TILE                                                                           \
     "split-sums,tile-contraction,dce,tile-rows,tile-pointwise,fuse-epilogue,dce,"                  \
     "choose-mma,choose-layout,choose-pipeline,estimate-cost"

@@ -26,14 +26,14 @@ typedef struct tcc_sum {
 /* Axis 0 is m, along the rows of tiles, and axis 1 is n, along their columns; every further index is an axis of its own
  * that takes one value in a CTA. An axis that is none has name "" and extent 1.
  *
- * With sums of products C[axes] = sum over k of A[…] * B[…], any number of them over the same axes and as many k: only A
- * has m, and only B has n. Without any, what is computed of elements of tensors and of other reductions. */
+ * With sums of products C[axes] = sum over k of A[…] * B[…], any number of them over the same axes and as many k: only
+ * A has m, and only B has n. Without any, what is computed of elements of tensors and of other reductions. */
 typedef struct tcc_space {
     size_t n_axes;
     const char *axes[TCC_MAX_AXES];
     tcc_dim extents[TCC_MAX_AXES];
     const char *row; /* of a row kernel the axis along which it reduces (passes/rows.h); NULL: it is none */
-    int along;       /* which axis that is: 1, or 0 where rows are beside each other, and memory contiguous across them */
+    int along; /* which axis that is: 1, or 0 where rows are beside each other, and memory contiguous across them */
     int64_t vector;  /* without a product neighbours along n that are 16 bytes of the widest elements along it, of
                         tensors with all indices; 1 where a thread computes one element */
     size_t n_sums, n_operands;

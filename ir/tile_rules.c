@@ -152,7 +152,8 @@ static void check_groups(verifier *v, const tcc_op *op, const tcc_type *tensor, 
     tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
     if (!tcc_attr_find(&op->attrs, "groups"))
         return;
-    if (tile->rank != 2 || tile->dims[0].size != 1 || dims.list.n != 2 || dims.list.items[1].i != (int64_t)tensor->rank - 1)
+    if (tile->rank != 2 || tile->dims[0].size != 1 || dims.list.n != 2 ||
+        dims.list.items[1].i != (int64_t)tensor->rank - 1)
         ERROR(v, op, "has 'groups' and is %s, expected one row along the last dimension of the tensor", TEXT(tile));
     if (tcc_attr_find(&op->attrs, "early") || tcc_attr_find(&op->attrs, "inside") || tcc_attr_find(&op->attrs, "words"))
         ERROR(v, op, "has 'groups' beside 'early', 'inside' or 'words'");

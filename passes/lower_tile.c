@@ -143,14 +143,17 @@ static tcc_value *build_comparison(tcc_lowering *l, const tcc_op *op, const tcc_
                                    size_t i)
 {
     int64_t first = (int64_t)i * held->in_one, run;
-    bool compares = op->code == TCC_OP_arith_cmp && op->operands[0]->def && op->operands[0]->def->code == TCC_OP_tile_index;
+    const tcc_op *index = op->code == TCC_OP_arith_cmp ? op->operands[0]->def : NULL;
+    bool compares = index && index->code == TCC_OP_tile_index;
     tcc_value **parts = compares ? room(l, held->in_one) : NULL;
     size_t n = 0;
     for (int64_t at = 0; compares && at < held->in_one; at += run) {
         bool sure = is_sure(l, op, held, first + at);
         for (run = 1; at + run < held->in_one && is_sure(l, op, held, first + at + run) == sure;)
             run++;
-        tcc_value *of[2] = {tcc_low_slice(l, operands[0], at, run), tcc_low_slice(l, operands[1], at, run)};
+        tcc_value *of[2];
+        for (int o = 0; o < 2; o++)
+            of[o] = tcc_low_slice(l, operands[o], at, run);
         parts[n++] = sure ? tcc_build_int(&l->b, tcc_low_vec(l, TCC_i1, run), 1) : tcc_low_elementwise(l, op, of, run);
     }
     return n == 1 ? parts[0] : n ? tcc_low_pack(l, TCC_i1, n, parts, held->in_one) : NULL;

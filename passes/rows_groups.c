@@ -1,7 +1,7 @@
 /* rows_groups: rows that may begin anywhere, in tiles that begin at a multiple of a vector.
  *
- * Rows of one length, in tensors whose addresses are aligned, begin at the same place among vectors. If a tile begins with
- * the vector in which its row does, every vector is aligned.
+ * Rows of one length, in tensors whose addresses are aligned, begin at the same place among vectors. If a tile begins
+ * with the vector in which its row does, every vector is aligned.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
@@ -54,7 +54,8 @@ static bool is_written(const tcc_func *f, const tcc_value *tensor)
 bool tcc_rows_can_group(const tcc_func *f, const tcc_space *p)
 {
     bool open = p->row && (p->extents[1].name || p->extents[1].size % p->vector);
-    if (!open || tcc_tile_size_of(f, p->axes[0], 1) > 1 || p->along != 1 || p->vector == 1 || tcc_rows_parts(f) || !find_first(f, p))
+    if (!open || tcc_tile_size_of(f, p->axes[0], 1) > 1 || p->along != 1 || p->vector == 1 || tcc_rows_parts(f) ||
+        !find_first(f, p))
         return false;
     for (const tcc_op *op = f->body->first; op; op = op->next) {
         bool writes_row = op->code == TCC_OP_tensor_write && tcc_map_position(op, p->row) >= 0;

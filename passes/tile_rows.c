@@ -209,7 +209,8 @@ static tcc_value *build_before(rows *r)
     for (unsigned d = 0; d < t->rank; d++) {
         number = tcc_arith_bin(&r->t.b, TCC_OP_arith_mul, number, build_rest(r, tcc_build_extent(&r->t.b, t->dims[d])));
         if (d + 1 < t->rank)
-            number = tcc_arith_bin(&r->t.b, TCC_OP_arith_add, number, build_rest(r, origin_of(r, tcc_access_index(op, d))));
+            number = tcc_arith_bin(&r->t.b, TCC_OP_arith_add, number,
+                                   build_rest(r, origin_of(r, tcc_access_index(op, d))));
         number = build_rest(r, number);
     }
     return number;

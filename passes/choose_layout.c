@@ -241,21 +241,14 @@ static bool is_spread(const tcc_op *op)
     return tcc_attr_find(&op->attrs, "spread");
 }
 
-static bool is_used_by(const tcc_value *tensor, tcc_opcode code)
+/* Whether an unaligned row runs along the tile's rows, in elements that can be combined into words. What follows a row
+ * is then undefined: the tile must be in step with it, so that nothing else is there. */
+static bool can_take_words(const tcc_func *f, const tcc_target *target, const tcc_op *load, const tcc_value *tensor)
 {
-    for (const tcc_use *u = tensor->uses; u; u = u->next)
-        if (u->op->code == code)
-            return true;
-    return false;
-}
-
-/* Whether an unaligned row runs along the tile's rows, and can be put together of aligned vectors: these have elements
- * of other rows, too, which nobody may write. */
-static bool can_take_vectors(const tcc_target *target, const tcc_op *op, const tcc_value *tensor)
-{
-    return !tcc_target_can(target, TCC_CAN_buffer) && tcc_scalar_bits(tensor->type->elem) >= 8 &&
-           contiguous_dim(op, tensor->type) == 1 &&
-           !(is_used_by(tensor, TCC_OP_tile_load) && is_used_by(tensor, TCC_OP_tile_store));
+    unsigned bits = tcc_scalar_bits(tensor->type->elem);
+    bool runs = !tcc_target_can(target, TCC_CAN_buffer) && (bits == 8 || bits == 16) &&
+                contiguous_dim(load, tensor->type) == 1 && tcc_assumes_align(f, tensor, WORD);
+    return runs && !load->operands[tensor->type->rank]->def; /* an index, and nothing computed of it */
 }
 
 /* Whether rows end at multiples of this many bytes; the padding after a row is not used. */
@@ -263,6 +256,14 @@ static bool ends_with(const tcc_type *t, int64_t bytes)
 {
     const tcc_dim *last = t->rank ? &t->dims[t->rank - 1] : NULL;
     return !t->row_bytes || (!last->name && last->size * tcc_scalar_bits(t->elem) % (bytes * 8) == 0);
+}
+
+static bool is_used_by(const tcc_value *tensor, tcc_opcode code)
+{
+    for (const tcc_use *u = tensor->uses; u; u = u->next)
+        if (u->op->code == code)
+            return true;
+    return false;
 }
 
 static bool is_read(const tcc_value *tensor)
@@ -308,16 +309,14 @@ static void widen(tcc_func *f, const tcc_schedule *s, tcc_op *op, const tcc_valu
     int64_t bits = tcc_scalar_bits(tensor->type->elem);
     if (bits < 8 && !tcc_target_can(target, TCC_CAN_wmma)) /* half by half */
         return;
-    if (tcc_attr_find(&op->attrs, "groups"))
-        return;
     if (is_spread(op)) {
         int64_t bytes = WIDE;
         while (bytes > 1 && !is_aligned(f, tensor, bytes))
             bytes /= 2;
         if (bytes * 8 > (bits < 8 ? 8 : bits)) /* rows may begin within a byte */
             tcc_attr_set_int(f->ir, &op->attrs, "wide", bytes);
-        else if (can_take_vectors(target, op, tensor))
-            tcc_attr_set_int(f->ir, &op->attrs, "words", WIDE);
+        else if (op->code == TCC_OP_tile_load && can_take_words(f, target, op, tensor))
+            tcc_attr_set_int(f->ir, &op->attrs, "words", WORD);
         return;
     }
     bool rows = stores_rows(s, op, tensor), trade = rows && tcc_warps_sum(s) == TCC_FRAGMENT_mma_d;

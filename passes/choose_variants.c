@@ -477,14 +477,12 @@ static bool is_pitch_of_output(const tcc_func *f, const tcc_space *p, const tcc_
 static const int64_t row_lengths[] = {256, 512, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, TCC_ROWS_MOST_COLUMNS};
 enum { N_ROW_LENGTHS = sizeof row_lengths / sizeof *row_lengths };
 
-/* Of tiles that may begin before a row, fewer columns than all are the row's. */
 static void assume_length(tcc_func *f, const char *length, int i)
 {
-    int64_t before = tcc_attr_int(&f->attrs, "groups", 1) - 1;
     if (i > 0)
-        tcc_assume(f, "min", length, row_lengths[i - 1] - before + 1);
+        tcc_assume(f, "min", length, row_lengths[i - 1] + 1);
     if (i < N_ROW_LENGTHS)
-        tcc_assume(f, "max", length, row_lengths[i] - before);
+        tcc_assume(f, "max", length, row_lengths[i]);
 }
 
 /* A variant in which threads reduce the few terms of rows beside each other, if a tile may consist of more of these. */
@@ -501,17 +499,12 @@ static void add_few_terms(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p)
         tcc_attr_remove(&f->attrs, "axes");
 }
 
-/* Variants of a step would have to agree with the other steps'. */
-static bool is_alone(const tcc_func *f)
-{
-    return !tcc_func_is_step(f) && !tcc_attr_find(&f->attrs, "before");
-}
-
-/* Variants of one for rows up to each length, the first of which it becomes, and for any. */
+/* Variants of one for rows up to each length, the first of which it becomes, and for any. Those of a step would have to
+ * agree with the other steps'. */
 static void add_lengths(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p)
 {
     const char *length = p->row ? p->extents[p->along].name : NULL;
-    if (!length || !is_alone(f))
+    if (!length || tcc_func_is_step(f) || tcc_attr_find(&f->attrs, "before"))
         return;
     if (!p->along) {
         add_few_terms(ctx, f, p);
@@ -525,20 +518,8 @@ static void add_lengths(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p)
     assume_length(f, length, 0);
 }
 
-/* Whether a variant of a row kernel has its rows in groups: others than that are for addresses that are not aligned. */
-static bool can_group(const tcc_func *f, const tcc_space *p)
-{
-    return is_alone(f) && tcc_target_vendor(tcc_func_target(f)) == TCC_VENDOR_NVIDIA && tcc_rows_can_group(f, p);
-}
-
-static void assume_address(tcc_func *f, const tcc_space *p, const tcc_value *tensor)
-{
-    int64_t bytes = tcc_pointwise_bytes(p, tensor);
-    if (!tcc_assumes_align(f, tensor, bytes))
-        tcc_assume(f, "align", tensor->name, bytes);
-}
-
-/* All tensors along n are read and written as aligned vectors; only written ones are; neither. */
+/* All tensors along n are read and written 16 bytes at a time; only written ones are, and read ones are
+ * combined from words; neither. */
 static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p)
 {
     bool all = true, written = true, differ = false, gains = false;
@@ -556,33 +537,29 @@ static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_spa
         all &= can_be_aligned(p, tensor);
         written &= op->code != TCC_OP_tensor_write || can_be_aligned(p, tensor);
         differ |= pitch_of(tensor) && !is_pitch_of_output(f, p, tensor);
-        gains |= op->code == TCC_OP_tensor_write;
+        gains |= op->code == TCC_OP_tensor_write || tcc_scalar_bits(tensor->type->elem) < WORD_BITS;
     }
-    bool has_groups = can_group(f, p), has_direct = !has_groups && written && gains && !(all && !differ);
-    tcc_func *first = all ? f : NULL, *generic = all || has_direct || has_groups ? add_variant(ctx, f, "generic") : f;
+    bool has_direct = written && gains && !(all && !differ);
+    tcc_func *first = all ? f : NULL, *generic = all || has_direct ? add_variant(ctx, f, "generic") : f;
     tcc_func *direct = !has_direct ? NULL : all ? add_variant(ctx, f, "direct") : f;
-    tcc_func *in_groups = !has_groups ? NULL : all ? add_variant(ctx, f, "unaligned") : f;
     make_generic(generic);
     if (first)
         tcc_assume(first, NULL, NULL, 0); /* nothing may be left to assume */
     if (direct)
         tcc_assume(direct, NULL, NULL, 0);
-    if (in_groups) {
-        tcc_assume(in_groups, NULL, NULL, 0);
-        tcc_attr_set_int(ctx->ir, &in_groups->attrs, "groups", p->vector);
-    }
     for (const tcc_op *op = generic->body->first; op; op = op->next) {
         const tcc_value *tensor = tcc_accessed_tensor(op);
         if (!tensor || !(tcc_pointwise_runs_along(p, op) || tcc_pointwise_is_turned(p, op)))
             continue;
         if (first)
             assume_vectors(first, p, tensor);
-        if (in_groups && tcc_rows_is_grouped(f, p, op))
-            assume_address(in_groups, p, tensor);
         if (direct && op->code == TCC_OP_tensor_write)
             assume_vectors(direct, p, tensor);
+        else if (direct && tcc_scalar_bits(tensor->type->elem) < WORD_BITS &&
+                 !tcc_assumes_align(direct, tensor, WORD_BITS / 8))
+            tcc_assume(direct, "align", tensor->name, WORD_BITS / 8);
     }
-    tcc_func *const variants[] = {first, direct, in_groups, has_groups ? NULL : generic};
+    tcc_func *const variants[] = {first, direct, generic};
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)
         if (variants[i])
             add_lengths(ctx, variants[i], p);

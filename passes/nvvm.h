@@ -213,21 +213,6 @@ void tcc_nvvm_store_word(tcc_lowering *low, const tcc_words *w, tcc_value *word,
 void tcc_nvvm_store_skipped(tcc_lowering *low, const tcc_words *w, tcc_value *word, tcc_value *offset, int64_t disp,
                             tcc_value *skipped, tcc_value *least);
 
-/* ---- vectors of rows that begin anywhere (nvvm_vectors.c) ------------------------------------ */
-
-/* Neighbours in a row, as many as an access of 4 to 16 bytes has: elements of base from offset + disp on, of a lane in
- * whose row, if it is inside, `room` elements are left there. */
-typedef struct tcc_vector {
-    tcc_value *base, *offset, *inside, *room; /* offset: an i64; room: an i32 */
-    int64_t disp, n;
-    tcc_scalar elem;
-} tcc_vector;
-
-/* Undefined beyond the end of the row. */
-tcc_value *tcc_nvvm_load_vector(tcc_lowering *low, const tcc_vector *v);
-/* All lanes of a warp store, so many after each other to a part of a row without gaps. */
-void tcc_nvvm_store_vector(tcc_lowering *low, const tcc_vector *v, tcc_value *own, int64_t lanes);
-
 /* ---- sending (nvvm_send.c) --------------------------------------------------------------- */
 
 void tcc_nvvm_write(tcc_nvvm_lowering *l, tcc_op *op);

@@ -120,21 +120,22 @@ static int64_t neighbours_at_once(const tcc_access *a)
     int64_t bits = tcc_scalar_bits(a->tensor->type->elem), have = neighbours_in_vec(&a->held);
     if (bits < 8) /* which may be the second half of one byte and the first of the next */
         return 1;
-    int64_t wide = tcc_attr_int(&a->op->attrs, "groups", tcc_attr_int(&a->op->attrs, "wide", 0) * 8 / bits);
+    int64_t wide = tcc_attr_int(&a->op->attrs, "wide", 0) * 8 / bits;
     int64_t may = wide > 1 ? wide : tcc_attr_int(&a->op->attrs, "pairs", 0) ? 2 : 1, step = 1;
     while (2 * step <= may && have % (2 * step) == 0)
         step *= 2;
     return step;
 }
 
-/* The same of words or vectors that are put together. */
+/* The same of words that are put together. */
 static int64_t neighbours_of_words(const tcc_access *a)
 {
-    int64_t bytes = tcc_scalar_bits(a->tensor->type->elem) / 8, words = tcc_attr_int(&a->op->attrs, "words", 0);
-    int64_t have = neighbours_in_vec(&a->held), step = bytes && words > bytes ? words / bytes : 1;
+    int64_t bytes = tcc_scalar_bits(a->tensor->type->elem) / 8, step = WIDE / (bytes ? bytes : WIDE);
+    int64_t have = neighbours_in_vec(&a->held);
     while (have % step)
         step /= 2;
-    return step * bytes >= WORD_BYTES ? step : 1;
+    bool can = bytes && bytes < WORD_BYTES && step * bytes >= WORD_BYTES;
+    return can && tcc_attr_find(&a->op->attrs, "words") ? step : 1;
 }
 
 /* Whether registers `apart` from each other are `step` neighbours in a column, the first of them at a multiple. */
@@ -193,7 +194,6 @@ static bool plan(tcc_lowering *low, tcc_access *a)
     a->base = tcc_low_pointer(low, a->tensor);
     a->own[0] = tcc_low_own(low, held, 0);
     a->own[1] = tcc_low_own(low, held, 1);
-    a->in_groups = tcc_attr_find(&a->op->attrs, "groups");
     int64_t step = neighbours_at_once(a), of_words = neighbours_of_words(a);
     bool whole = t->rank && (t->row_bytes || t->dims[t->rank - 1].name || t->dims[t->rank - 1].size % step == 0);
     bool runs_across = false;
@@ -211,8 +211,6 @@ static bool plan(tcc_lowering *low, tcc_access *a)
                 a->room[x] = tcc_low_bin(low, TCC_OP_arith_sub, tcc_low_extent(low, t->dims[d]),
                                          first);
                 a->contiguous |= x == 1 && one;
-                if (x == 1 && a->in_groups)
-                    a->begin = tcc_low_bin(low, TCC_OP_arith_add, first, a->own[1]);
                 runs_across |= x == 0 && one && d + 1 == t->rank;
                 whole &= x != 1 || tcc_low_is_multiple(low, a->at[d], step);
             }
@@ -230,19 +228,20 @@ static bool plan(tcc_lowering *low, tcc_access *a)
             a->origin = tcc_low_bin(low, TCC_OP_arith_add, a->origin,
                                     tcc_low_scaled(low, a->own[1], a->stride[1]));
     }
-    if (a->contiguous && step == 1 && of_words > 1 &&
-        (a->op->code == TCC_OP_tile_load || lanes_in_row(held, of_words) >= LEAST_WORDS)) {
+    if (a->op->code == TCC_OP_tile_store) {
+        a->of_words = a->contiguous && step == 1 && of_words > 1 && of_words == tcc_nvvm_in_word(t->elem) &&
+                      lanes_in_row(held, of_words) >= LEAST_WORDS;
+        a->step = a->of_words ? of_words : a->step;
+    } else if (a->contiguous && step == 1 && of_words > 1) {
         a->step = of_words;
         a->of_words = true;
+        tcc_low_require(low, 3,
+                        (tcc_attr[]){tcc_low_str(low, "align"), tcc_low_str(low, a->tensor->name),
+                                     tcc_low_int(WORD_BYTES)});
     }
     if (runs_across)
         plan_columns(low, a);
-    if (a->in_groups) {
-        a->step = step;
-        tcc_low_require(low, 3,
-                        (tcc_attr[]){tcc_low_str(low, "align"), tcc_low_str(low, a->tensor->name),
-                                     tcc_low_int(step * tcc_scalar_bits(t->elem) / 8)});
-    } else if (!a->of_words && a->contiguous && whole && step > 1) {
+    if (!a->of_words && a->contiguous && whole && step > 1) {
         a->step = step;
         a->ends_in_step = tcc_low_ends_in_group(low, t, step);
         tcc_low_require_groups(low, a->tensor, step * tcc_scalar_bits(t->elem) / 8);
@@ -251,7 +250,7 @@ static bool plan(tcc_lowering *low, tcc_access *a)
 }
 
 typedef struct spot {
-    tcc_value *offset, *inside, *row_inside; /* row_inside: apart from the column */
+    tcc_value *offset, *inside;
     int64_t disp;
 } spot;
 
@@ -259,7 +258,7 @@ typedef struct spot {
 static spot spot_of(tcc_lowering *low, const tcc_access *a, int64_t number)
 {
     const tcc_spread *held = &a->held.spread;
-    spot s = {a->origin, a->inside, a->inside, 0};
+    spot s = {a->origin, a->inside, 0};
     if (held->extent[0] > 1 || a->has[0]) {
         int64_t place = tcc_digits_place(&held->registers, number, 0);
         tcc_value *row = tcc_low_add(low, a->own[0], a->add[0] + place);
@@ -269,7 +268,6 @@ static spot spot_of(tcc_lowering *low, const tcc_access *a, int64_t number)
         s.inside = tcc_low_bin(low, TCC_OP_arith_and, s.inside,
                                tcc_low_cmp(low, "lt", row, a->room[0]));
     }
-    s.row_inside = s.inside;
     if (held->extent[1] > 1 || a->has[1]) {
         int64_t col = a->add[1] + tcc_digits_place(&held->registers, number, 1);
         tcc_value *c = tcc_low_c32(low, col);
@@ -292,29 +290,40 @@ static void set_access(tcc_lowering *low, tcc_op *op, const tcc_access *a, const
         tcc_attr_set_int(low->ir, &op->attrs, "disp", s->disp);
 }
 
-/* What a lane has of a row from a register on. */
-static tcc_vector vector_of(tcc_lowering *low, const tcc_access *a, int64_t number)
+/* From aligned words, beginning with the one that contains the first element: a word is loaded if it contains a
+ * requested element of the row. `skip` elements precede the first. */
+static tcc_value *load_words(tcc_lowering *low, const tcc_access *a, const spot *s)
 {
-    spot s = spot_of(low, a, number);
-    int64_t col = a->add[1] + tcc_digits_place(&a->held.spread.registers, number, 1);
-    return (tcc_vector){.base = a->base,
-                        .offset = s.offset,
-                        .inside = s.row_inside,
-                        .room = tcc_low_add(low, a->room[1], -col),
-                        .disp = s.disp,
-                        .n = a->step,
-                        .elem = a->tensor->type->elem};
-}
-
-/* Beyond the end of a row there are zeros, but where the tile's columns are the tensor's, so that nobody asks. */
-static tcc_value *load_vector(tcc_lowering *low, const tcc_access *a, int64_t number)
-{
-    const tcc_vector v = vector_of(low, a, number);
-    const tcc_value *column = a->at[a->tensor->type->rank - 1];
-    tcc_value *vec = tcc_nvvm_load_vector(low, &v);
-    int64_t always;
-    return !column->def || tcc_value_is_int(column, &always) ? vec
-                                                              : tcc_low_clear_padding(low, vec, tcc_low_c32(low, 0), v.room);
+    tcc_scalar elem = a->op->results[0].type->elem;
+    int64_t in_word = WORD_BYTES * 8 / tcc_scalar_bits(elem), n = a->step / in_word;
+    const tcc_type *word = tcc_low_vec(low, elem, in_word), *bits = tcc_low_vec(low, TCC_i32, 1);
+    tcc_value *words[WIDE / WORD_BYTES + 1], *zero = tcc_low_c32(low, 0);
+    int64_t rest = s->disp % in_word;
+    tcc_value *first = tcc_low_add(low, s->offset, rest);
+    tcc_value *from = tcc_low_bin_const(low, TCC_OP_arith_and, first, -in_word);
+    tcc_value *skip = tcc_low_bin_const(low, TCC_OP_arith_and, first, in_word - 1);
+    skip = tcc_low_cast(low, low->i32, skip);
+    tcc_value *reach = tcc_low_bin(low, TCC_OP_arith_add, a->room[1], skip);
+    for (int64_t i = 0; i <= n; i++) {
+        tcc_value *wanted = s->inside;
+        if (i) {
+            tcc_value *in_reach = tcc_low_cmp(low, "gt", reach, tcc_low_c32(low, s->disp + i * in_word));
+            wanted = tcc_low_bin(low, TCC_OP_arith_and, wanted, in_reach);
+        }
+        if (i == n)
+            wanted = tcc_low_bin(low, TCC_OP_arith_and, wanted, tcc_low_cmp(low, "ne", skip, zero));
+        tcc_value *v = TCC_EMIT(&low->b, nvvm_ld_global, word, a->base, from, wanted);
+        tcc_attr_set_int(low->ir, &v->def->attrs, "align", WORD_BYTES);
+        tcc_attr_set_int(low->ir, &v->def->attrs, "over", 1);
+        if (s->disp - rest + i)
+            tcc_attr_set_int(low->ir, &v->def->attrs, "disp", s->disp - rest + i * in_word);
+        words[i] = tcc_low_extract(low, TCC_EMIT(&low->b, vec_bitcast, bits, v), 0);
+    }
+    tcc_value *by = tcc_low_mul(low, skip, tcc_scalar_bits(elem));
+    for (int64_t i = 0; i < n; i++)
+        words[i] = TCC_EMIT(&low->b, nvvm_shf, low->i32, words[i], words[i + 1], by);
+    tcc_value *all = tcc_low_pack(low, TCC_i32, (size_t)n, words, n);
+    return TCC_EMIT(&low->b, vec_bitcast, tcc_low_vec(low, elem, a->step), all);
 }
 
 tcc_value *tcc_nvvm_load_half(tcc_lowering *low, tcc_scalar elem, tcc_value *base, tcc_value *at, tcc_value *inside)
@@ -335,12 +344,10 @@ static tcc_value *load(tcc_lowering *low, const tcc_access *a, int64_t number)
         return tcc_low_pack(low, elem, 1, &half, 1);
     }
     if (a->of_words)
-        return load_vector(low, a, number);
+        return load_words(low, a, &s);
     tcc_value *v = TCC_EMIT(&low->b, nvvm_ld_global, tcc_low_vec(low, elem, a->step), a->base,
                             s.offset, s.inside);
     set_access(low, v->def, a, &s, elem);
-    if (a->in_groups)
-        tcc_attr_set_int(low->ir, &v->def->attrs, "over", 1);
     if (!a->ends_in_step)
         return v;
     int64_t column = a->add[1] + tcc_digits_place(&a->held.spread.registers, number, 1);
@@ -378,56 +385,8 @@ static void store_word(tcc_lowering *low, const tcc_access *a, int64_t number, t
                                least);
 }
 
-/* Whether a tile begins at its row's first element or before it: 0 - x. */
-static bool is_first_tile(const tcc_access *a)
-{
-    const tcc_op *op = a->at[a->tensor->type->rank - 1]->def;
-    int64_t zero;
-    return op && op->code == TCC_OP_arith_sub && tcc_value_is_int(op->operands[0], &zero) && !zero;
-}
-
-/* Those of `step` elements that are in the row: at once if all are, else one by one. */
-static void store_group(tcc_lowering *low, const tcc_access *a, int64_t number, tcc_value *v)
-{
-    const tcc_spread *held = &a->held.spread;
-    tcc_scalar elem = a->tensor->type->elem;
-    spot s = spot_of(low, a, number);
-    unsigned last = a->tensor->type->rank - 1;
-    int64_t col = a->add[1] + tcc_digits_place(&held->registers, number, 1);
-    tcc_value *before = tcc_low_bin(low, TCC_OP_arith_sub, tcc_low_c32(low, -col), a->begin), *whole = s.inside;
-    if (!is_first_tile(a) || !tcc_low_is_below(low, held, 1, col + a->step - 1, a->tensor->type->dims[last]))
-        whole = tcc_low_bin(low, TCC_OP_arith_and, whole,
-                            tcc_low_cmp(low, "gt", a->room[1], tcc_low_c32(low, col + a->step - 1)));
-    bool may_begin = col < a->step;
-    if (may_begin)
-        whole = tcc_low_bin(low, TCC_OP_arith_and, whole, tcc_low_cmp(low, "le", before, tcc_low_c32(low, 0)));
-    set_access(low, TCC_EMIT_V(&low->b, nvvm_st_global, a->base, s.offset, whole, v), a, &s, elem);
-    if (whole == s.inside)
-        return;
-    tcc_op *some = tcc_low_if(low, tcc_low_bin(low, TCC_OP_arith_xor, s.inside, whole));
-    for (int64_t e = 0; e < a->step; e++) {
-        tcc_value *has = tcc_low_cmp(low, "gt", a->room[1], tcc_low_c32(low, col + e));
-        if (may_begin)
-            has = tcc_low_bin(low, TCC_OP_arith_and, has, tcc_low_cmp(low, "le", before, tcc_low_c32(low, e)));
-        tcc_op *op = TCC_EMIT_V(&low->b, nvvm_st_global, a->base, s.offset, has, tcc_low_slice(low, v, e, 1));
-        if (s.disp + e)
-            tcc_attr_set_int(low->ir, &op->attrs, "disp", s.disp + e);
-    }
-    tcc_low_end(low, some);
-}
-
 static void store(tcc_lowering *low, const tcc_access *a, int64_t number, tcc_value *v)
 {
-    if (a->in_groups) {
-        store_group(low, a, number, tcc_low_stored(low, a, number, v));
-        return;
-    }
-    if (a->of_words && tcc_attr_int(&a->op->attrs, "words", 0) > WORD_BYTES) {
-        const tcc_vector vector = vector_of(low, a, number);
-        tcc_nvvm_store_vector(low, &vector, tcc_low_stored(low, a, number, v),
-                              lanes_in_row(&a->held.spread, a->step));
-        return;
-    }
     if (a->of_words) {
         store_word(low, a, number, tcc_low_stored(low, a, number, v));
         return;

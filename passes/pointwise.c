@@ -87,22 +87,11 @@ bool tcc_pointwise_is_aligned(const tcc_func *f, const tcc_space *p, const tcc_v
     return tcc_assumes_align(f, tensor, bytes) && tcc_assumes_pitch(f, tensor, bytes);
 }
 
-/* Whether a lane can store vectors of unaligned rows: not by buffers, half bytes, nor where others read. */
-static bool stores_anywhere(const tcc_func *f, const tcc_value *tensor)
-{
-    bool can = !tcc_target_can(tcc_func_target(f), TCC_CAN_buffer) && tcc_scalar_bits(tensor->type->elem) >= 8;
-    for (const tcc_op *op = f->body->first; op && can; op = op->next)
-        can = op->code != TCC_OP_tensor_read || tcc_accessed_tensor(op) != tensor;
-    return can;
-}
-
 int64_t tcc_pointwise_vector(const tcc_func *f, const tcc_space *p)
 {
-    if (tcc_attr_find(&f->attrs, "groups"))
-        return p->vector;
     for (const tcc_op *op = f->body->first; op; op = op->next)
         if (op->code == TCC_OP_tensor_write && tcc_pointwise_runs_along(p, op) &&
-            !tcc_pointwise_is_aligned(f, p, tcc_accessed_tensor(op)) && !stores_anywhere(f, tcc_accessed_tensor(op)))
+            !tcc_pointwise_is_aligned(f, p, tcc_accessed_tensor(op)))
             return 1;
     return p->vector;
 }

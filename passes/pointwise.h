@@ -17,8 +17,7 @@ bool tcc_pointwise_runs_along(const tcc_space *p, const tcc_op *op);
 int64_t tcc_pointwise_bytes(const tcc_space *p, const tcc_value *tensor);
 /* Whether a function assumes that such vectors are aligned in all rows. */
 bool tcc_pointwise_is_aligned(const tcc_func *f, const tcc_space *p, const tcc_value *tensor);
-/* Neighbours in a row that a lane holds: one where those that are written need not be aligned, and must be to be
- * vectors, which those in groups are. */
+/* Neighbours in a row that a lane holds: one where those that are written need not be aligned. */
 int64_t tcc_pointwise_vector(const tcc_func *f, const tcc_space *p);
 
 enum {

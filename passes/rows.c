@@ -296,17 +296,10 @@ bool tcc_rows_arrange(tcc_pointwise_tile *t, const tcc_space *p, int64_t rows, i
            rows * columns <= TCC_POINTWISE_MOST_ELEMENTS * TCC_WARP_LANES * t->warps[0] * t->warps[1];
 }
 
-/* Whether a tile of this many columns has all of a row, wherever in its first group that begins. */
-static bool hold_row(const tcc_func *f, const tcc_space *p, int64_t columns)
-{
-    int64_t before = tcc_attr_int(&f->attrs, "groups", 1) - 1;
-    return columns > before && tcc_assumes_max(f, p->extents[p->along], columns - before);
-}
-
 bool tcc_rows_tile_of(const tcc_func *f, const tcc_space *p, tcc_rows_tile *t)
 {
     int64_t rows = tcc_tile_size_of(f, p->axes[0], 1), columns = tcc_tile_size_of(f, p->axes[1], 1);
-    t->one_sweep = hold_row(f, p, p->along ? columns : rows) && !tcc_rows_parts(f);
+    t->one_sweep = tcc_assumes_max(f, p->extents[p->along], p->along ? columns : rows) && !tcc_rows_parts(f);
     return tcc_rows_can_part(f, p, rows, columns) &&
            tcc_rows_arrange(&t->of, p, rows, columns, tcc_pointwise_vector(f, p));
 }
@@ -336,12 +329,12 @@ static void choose_beside(const tcc_func *f, const tcc_space *p, int64_t *terms,
 static int64_t columns_of(const tcc_func *f, const tcc_space *p)
 {
     int64_t columns = TCC_WARP_LANES, lanes = TCC_WARP_LANES * tcc_pointwise_vector(f, p);
-    while (!hold_row(f, p, columns) && columns < TCC_ROWS_MOST_COLUMNS)
+    while (!tcc_assumes_max(f, p->extents[1], columns) && columns < TCC_ROWS_MOST_COLUMNS)
         columns *= 2;
-    if (!hold_row(f, p, columns))
+    if (!tcc_assumes_max(f, p->extents[1], columns))
         return TCC_ROWS_SWEPT_COLUMNS;
     int64_t fewer = columns / 4 * 3;
-    return fewer % lanes == 0 && hold_row(f, p, fewer) ? fewer : columns;
+    return fewer % lanes == 0 && tcc_assumes_max(f, p->extents[1], fewer) ? fewer : columns;
 }
 
 /* A warp has several short rows; a long one has several warps. */
@@ -356,8 +349,6 @@ void tcc_rows_choose(const tcc_func *f, const tcc_space *p, int64_t *rows, int64
     if (*rows)
         return;
     *rows = 1;
-    if (tcc_attr_find(&f->attrs, "groups")) /* which begin at one place in each row */
-        return;
     int64_t most = *columns > of_warp ? 1 : TCC_POINTWISE_WARPS * (of_warp / *columns > 4 ? 4 : of_warp / *columns);
     while (*rows < most && (p->extents[0].name || *rows < p->extents[0].size))
         *rows *= 2;

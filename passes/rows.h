@@ -32,11 +32,6 @@ enum {
     TCC_ROWS_BESIDE_HELD = 64      /* terms of such rows that are held in one sweep, at most */
 };
 
-/* rows_groups.c: whether tiles of rows, which may begin anywhere, can begin at a multiple of a vector, before the row or
- * with it: all rows that are written begin at the same place among those multiples, of which tensors' addresses are. */
-bool tcc_rows_can_group(const tcc_func *f, const tcc_space *p);
-/* Whether an access is of rows that begin there, too. */
-bool tcc_rows_is_grouped(const tcc_func *f, const tcc_space *p, const tcc_op *access);
 /* The sum in parts that a function computes; NULL: none is in parts. */
 const tcc_op *tcc_rows_parts(const tcc_func *f);
 /* Warps for rows of this many columns; false if they do not hold so many. */

@@ -12,7 +12,6 @@
 
 #include "ir/access.h"
 #include "passes/arith.h"
-#include "passes/products.h"
 #include "passes/tiling.h"
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -145,7 +144,7 @@ static course course_of(const tcc_tiling *t, const tcc_op *read, size_t d, int *
     const tcc_index_expr *e = tcc_access_expr(read, d);
     int n = 0;
     int64_t step;
-    if (tcc_access_loaded(read, d) || (t->early && tcc_index_has(e, TCC_FACTOR_INDEX, t->axes[1])))
+    if (tcc_access_loaded(read, d))
         return ANYHOW;
     for (int y = 0; y < 2; y++)
         if (t->sizes[y] > 1 && tcc_index_has(e, TCC_FACTOR_INDEX, t->axes[y])) {
@@ -230,8 +229,7 @@ static tcc_op *load_window(tcc_tiling *t, const tcc_op *read, const tcc_type *ti
 tcc_op *tcc_tiling_read(tcc_tiling *t, tcc_op *read, const tcc_type *tile)
 {
     int64_t dims[2];
-    bool early = t->early && tcc_field_has_index(read->results[0].type, t->axes[1]);
-    if (tcc_access_is_plain(read) && !early)
+    if (tcc_access_is_plain(read))
         return tcc_tiling_access(t, read, TCC_OP_tile_load, &read->operands[0], 1, 1, &tile);
     for (size_t d = 0; d < tcc_access_rank(read); d++)
         tcc_require_reach(t->b.func, tcc_access_expr(read, d));

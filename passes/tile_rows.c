@@ -39,15 +39,11 @@ typedef struct rows {
     const tcc_space *p;
     tcc_op *grid;
     tcc_tiling t;
-    tcc_value *from;   /* where the tile would begin if it began at the row; NULL: there */
-    tcc_value *column; /* the first of the tile: as far before that as the row begins in a group */
+    tcc_value *column; /* the first of the tile */
     tcc_value *inside; /* which elements of the tile are in the row; NULL: it was not asked yet */
     bool whole;        /* all are */
     int along;         /* of the tile's dimensions the one that rows run along */
     int64_t kept;      /* partial results of a row from tile to tile */
-    int64_t group;     /* elements, a multiple of which the tile begins at; 1: it begins at the row */
-    tcc_value *before; /* elements of the first tile before the row; NULL: none ever */
-    tcc_value *first;  /* where that begins */
     int64_t unit;      /* of so many neighbours that a lane has all or none are */
     tcc_map sweeps;    /* fields: in which sweep they are known, from 1 on */
 } rows;
@@ -95,12 +91,6 @@ static tcc_value *build_start(rows *r, const tcc_op *reduce, int64_t n)
     return tcc_tiling_start(&r->t, tile_type(r, reduce, n), tcc_reduction_of(reduce));
 }
 
-/* Which numbers of a tile are less (lt) than one, or not (ge). */
-static tcc_value *compare(rows *r, const char *pred, tcc_value *places, tcc_value *with)
-{
-    return tcc_arith_cmp(&r->t.b, pred, places, tcc_tiling_broadcast(&r->t, with, places->type));
-}
-
 static tcc_value *build_inside(rows *r)
 {
     tcc_builder *b = &r->t.b;
@@ -112,18 +102,11 @@ static tcc_value *build_inside(rows *r)
     tcc_attr_set_int(ir, &number->def->attrs, "dim", r->along);
     if (r->unit > 1)
         tcc_attr_set_int(ir, &number->def->attrs, "unit", r->unit);
-    tcc_value *end = tcc_build_extent(b, r->p->extents[r->along]), *begin = NULL;
-    if (r->from) { /* a tile that is not the first */
-        end = tcc_arith_bin(b, TCC_OP_arith_sub, end, r->from);
-        begin = tcc_arith_bin(b, TCC_OP_arith_sub, tcc_build_i32(b, 0), r->from);
-    }
-    if (r->before) {
-        end = tcc_arith_bin(b, TCC_OP_arith_add, end, r->before);
-        begin = begin ? tcc_arith_bin(b, TCC_OP_arith_add, begin, r->before) : r->before;
-    }
-    r->inside = compare(r, "lt", number, end);
-    if (r->before)
-        r->inside = tcc_arith_bin(b, TCC_OP_arith_and, r->inside, compare(r, "ge", number, begin));
+    tcc_value *left = tcc_build_extent(b, r->p->extents[r->along]);
+    int64_t column;
+    if (!tcc_value_is_int(r->column, &column) || column)
+        left = tcc_arith_bin(b, TCC_OP_arith_sub, left, r->column);
+    r->inside = tcc_arith_cmp(b, "lt", number, tcc_tiling_broadcast(&r->t, left, i32));
     return r->inside;
 }
 
@@ -162,23 +145,6 @@ static void finish(rows *r, const tcc_op *reduce, tcc_value *terms)
     tcc_value_map_set(r->t.map, &reduce->results[0], v);
 }
 
-/* Says of a load or store of op that its elements come in groups. */
-static void set_groups(const rows *r, const tcc_op *op, tcc_op *access)
-{
-    if (r->before && is_along_row(r, op))
-        tcc_attr_set_int(r->f->ir, &access->attrs, "groups", r->group);
-}
-
-/* Of a read along the row its elements come in groups, or it is of other rows, of which each has a place of its own. */
-static void build_op(rows *r, tcc_op *op)
-{
-    bool grouped = r->before && op->code == TCC_OP_tensor_read && tcc_rows_is_grouped(r->f, r->p, op);
-    r->t.early = r->before && !grouped;
-    tcc_tiling_op(&r->t, op);
-    if (grouped)
-        set_groups(r, op, tcc_value_map_get(r->t.map, &op->results[0])->def);
-}
-
 static void build_write(rows *r, const tcc_op *op)
 {
     tcc_value *tensor = TCC_VIEW(tensor_write, op)->tensor;
@@ -187,57 +153,21 @@ static void build_write(rows *r, const tcc_op *op)
     sizes[r->along] = is_along_row(r, op) ? sizes[r->along] : 1;
     r->t.b.loc = op->loc;
     v = tcc_tiling_broadcast(&r->t, v, tcc_type_sized(r->f->ir, TCC_KIND_tile, v->type->elem, 2, sizes));
-    set_groups(r, op, tcc_tiling_access(&r->t, op, TCC_OP_tile_store, (tcc_value *[]){v, tensor}, 2, 0, NULL));
-}
-
-/* ---- where tiles begin ----------------------------------------------------------------------- */
-
-/* A number of 0 or more, modulo a power of two. */
-static tcc_value *build_rest(rows *r, tcc_value *v)
-{
-    return tcc_arith_bin_const(&r->t.b, TCC_OP_arith_and, v, r->group - 1);
-}
-
-/* The elements of tensors before the row, modulo a group: its number by its length, both modulo that. */
-static tcc_value *build_before(rows *r)
-{
-    const tcc_op *op = r->f->body->first;
-    while (!tcc_accessed_tensor(op) || !tcc_rows_is_grouped(r->f, r->p, op))
-        op = op->next;
-    const tcc_type *t = tcc_accessed_tensor(op)->type;
-    tcc_value *number = tcc_build_i32(&r->t.b, 0);
-    for (unsigned d = 0; d < t->rank; d++) {
-        number = tcc_arith_bin(&r->t.b, TCC_OP_arith_mul, number, build_rest(r, tcc_build_extent(&r->t.b, t->dims[d])));
-        if (d + 1 < t->rank)
-            number = tcc_arith_bin(&r->t.b, TCC_OP_arith_add, number,
-                                   build_rest(r, origin_of(r, tcc_access_index(op, d))));
-        number = build_rest(r, number);
-    }
-    return number;
-}
-
-/* Begins a tile at a place of the row; NULL: at its first element. */
-static void begin_at(rows *r, tcc_value *from)
-{
-    r->from = from;
-    r->column = from ? from : r->first;
-    if (r->before && from)
-        r->column = tcc_arith_bin(&r->t.b, TCC_OP_arith_add, r->first, from);
-    r->inside = NULL;
+    tcc_tiling_access(&r->t, op, TCC_OP_tile_store, (tcc_value *[]){v, tensor}, 2, 0, NULL);
 }
 
 /* ---- one sweep ------------------------------------------------------------------------------ */
 
 static void build_whole_rows(rows *r)
 {
-    begin_at(r, NULL);
+    r->column = tcc_build_i32(&r->t.b, 0);
     for (tcc_op *op = r->f->body->first; op; op = op->next)
         if (is_reduction(op))
             finish(r, op, build_terms(r, op));
         else if (op->code == TCC_OP_tensor_write)
             build_write(r, op);
         else
-            build_op(r, op);
+            tcc_tiling_op(&r->t, op);
 }
 
 /* ---- several sweeps --------------------------------------------------------------------------- */
@@ -330,13 +260,6 @@ static tcc_value *begin_tile(rows *r, const part_tiles *t, tcc_value *number)
     return tcc_arith_bin(b, TCC_OP_arith_add, column, in);
 }
 
-/* Up to where a row is swept over. */
-static tcc_value *build_end(rows *r)
-{
-    tcc_value *end = tcc_build_extent(&r->t.b, r->p->extents[r->along]);
-    return r->before ? tcc_arith_bin(&r->t.b, TCC_OP_arith_add, end, r->before) : end;
-}
-
 static tcc_op *begin_loop(rows *r, const ops *reductions)
 {
     values operands = {0};
@@ -346,7 +269,7 @@ static tcc_op *begin_loop(rows *r, const ops *reductions)
     if (in_parts)
         tiles = count_tiles(r, in_parts);
     TCC_PUSH(r->scratch, &operands, tcc_build_i32(&r->t.b, 0));
-    TCC_PUSH(r->scratch, &operands, in_parts ? tiles.n : build_end(r));
+    TCC_PUSH(r->scratch, &operands, in_parts ? tiles.n : tcc_build_extent(&r->t.b, r->p->extents[r->along]));
     TCC_PUSH(r->scratch, &operands, tcc_build_i32(&r->t.b, in_parts ? 1 : r->t.sizes[r->along]));
     for (size_t i = 0; i < reductions->len; i++) {
         TCC_PUSH(r->scratch, &operands, build_start(r, reductions->data[i], r->kept));
@@ -355,8 +278,10 @@ static tcc_op *begin_loop(rows *r, const ops *reductions)
     tcc_op *loop = tcc_op_create(&r->t.b, TCC_OP_scf_for, operands.len, operands.data, reductions->len, types);
     r->t.b = tcc_builder_at_end(loop->regions[0]);
     r->t.b.loc = loop->loc;
-    tcc_value *at = tcc_block_add_arg(loop->regions[0], operands.data[0]->type, r->p->row);
-    begin_at(r, in_parts ? begin_tile(r, &tiles, at) : at);
+    r->column = tcc_block_add_arg(loop->regions[0], operands.data[0]->type, r->p->row);
+    if (in_parts)
+        r->column = begin_tile(r, &tiles, r->column);
+    r->inside = NULL;
     return loop;
 }
 
@@ -407,7 +332,7 @@ static void build_sweep(rows *r, uintptr_t sweep, bool last)
         } else if (op->code == TCC_OP_tensor_write && is_goal(r, op, sweep, last)) {
             build_write(r, op);
         } else if (is_field(op) && is_along_row(r, op) && tcc_map_get(&needed, op)) {
-            build_op(r, op);
+            tcc_tiling_op(&r->t, op);
         }
     tcc_op_create(&r->t.b, TCC_OP_scf_yield, combined.len, combined.data, 0, NULL);
     r->t.b = outer;
@@ -479,14 +404,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     r.kept = p.along ? tile.of.n : tile.of.warps[0]; /* a warp's lanes have all of a row's elements, or one */
     for (r.unit = p.along ? tile.of.vector : 1; r.unit > 1 && !is_multiple(&r, r.unit);)
         r.unit /= 2;
-    r.whole = !p.extents[r.along].name && p.extents[r.along].size % r.t.sizes[r.along] == 0 &&
-              !tcc_attr_find(&f->attrs, "groups");
-    r.group = tcc_attr_int(&f->attrs, "groups", 1);
-    r.first = tcc_build_i32(&r.t.b, 0);
-    if (r.group > 1) {
-        r.before = build_before(&r);
-        r.first = tcc_arith_bin(&r.t.b, TCC_OP_arith_sub, r.first, r.before);
-    }
+    r.whole = !p.extents[r.along].name && p.extents[r.along].size % r.t.sizes[r.along] == 0;
     if (tile.one_sweep)
         build_whole_rows(&r);
     else

@@ -19,7 +19,6 @@ typedef struct tcc_tiling {
     tcc_value *(*at)(void *user, const char *index); /* the first value of an index in the tile */
     void *user;
     tcc_value_map *map; /* what fields have become */
-    bool early;         /* along axis 1 it may begin before index 0 */
 } tcc_tiling;
 
 /* tile.grid over the axes, without its body, tiles being `sizes` along the first two of them and 1 along others,

@@ -193,8 +193,8 @@ static void keep_rest(tcc_func *f, const split *s)
     }
     for (int key = 0; key < TCC_KEY_COUNT; key++)
         tcc_attr_remove(&f->attrs, tcc_schedule_keys[key].name);
-    tcc_choose_axes(f);
     set_tile(f, s);
+    tcc_choose_axes(f);
     tcc_attr_remove(&f->attrs, "more");
     tcc_attr_remove(&f->attrs, "chunks");
     tcc_attr_remove(&f->attrs, "ahead");

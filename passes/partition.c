@@ -433,7 +433,8 @@ static parting find_parting(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_op *
         return (parting){TCC_ROWS_PARTS, TCC_ROWS_SWEPT_COLUMNS, NULL};
     const char *beside = find_beside(op, covering);
     bool is_long = extent.name || extent.size > 2 * TCC_ROWS_BESIDE_DEPTH;
-    if (beside && is_long && is_small_but(f, op->results[0].type, beside) && tcc_rows_can_reduce(op, &of, true))
+    bool tiled = tcc_attr_find(&f->attrs, tcc_schedule_keys[TCC_KEY_tile].name); /* by what computes it term by term */
+    if (beside && is_long && !tiled && is_small_but(f, op->results[0].type, beside) && tcc_rows_can_reduce(op, &of, true))
         return (parting){TCC_ROWS_BESIDE_PARTS, TCC_ROWS_BESIDE_DEPTH, beside};
     return none;
 }

@@ -6,6 +6,7 @@
 #include "ir/assume.h"
 #include "ir/machine.h"
 #include "ir/reduction.h"
+#include "ir/schedule_key.h"
 
 /* ---- recognition --------------------------------------------------------------------------- */
 
@@ -238,6 +239,8 @@ bool tcc_rows_recognize(tcc_func *f)
     indices in = {.f = f, .others = first->results[0].type};
     const char *beside = NULL;
     if (!is_of_rows(&in)) {
+        if (tcc_attr_find(&f->attrs, tcc_schedule_keys[TCC_KEY_tile].name)) /* of elements that are computed term by term */
+            return false;
         in = (indices){.f = f, .others = first->results[0].type, .are_beside = true};
         beside = is_of_rows(&in) && is_one_sweep(&in) ? find_beside(&in) : NULL;
         if (!beside)

@@ -249,6 +249,8 @@ const char *tcc_copying_of_operands(const tcc_copying *how, const tcc_func *f,
                                     const tcc_space *c)
 {
     const tcc_value **tensors = TCC_NEW_ARRAY(f->ir->arena, const tcc_value *, c->n_operands);
+    if (how->first->least_k_bits && c->k_extent.name && !tcc_assumes_min(f, c->k_extent, 1))
+        return NULL; /* tensors in the workspace are aligned, but no tensor map has an empty dimension */
     for (size_t i = 0; i < c->n_operands; i++) {
         if (why_not_contiguous(&c->operands[i], c->axes[c->operands[i].axis]))
             return NULL;

@@ -15,11 +15,7 @@
 
 int64_t tcc_trial_extent(const tcc_trial *t, tcc_dim d)
 {
-    tcc_attr dims = tcc_attr_list(&t->kernel->attrs, "dims");
-    for (size_t i = 0; d.name && i < dims.list.n; i++)
-        if (!strcmp(dims.list.items[i].s, d.name))
-            return t->dims[i];
-    return d.size;
+    return d.name ? tcc_dims_value(tcc_attr_list(&t->kernel->attrs, "dims"), t->dims, d.name) : d.size;
 }
 
 /* Sums of products shall be exact in the type that they are added in, of which bf16 has 2^8 whole

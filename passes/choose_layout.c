@@ -150,6 +150,7 @@ static const char *copy_of_operands(const tcc_func *f, const tcc_schedule *s, co
                                     tcc_arena *scratch)
 {
     TCC_VEC(const tcc_value *) tensors = {0};
+    tcc_dim k = {0};
     bool all = true; /* go through shared memory */
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
         for (unsigned i = 0; op->code == TCC_OP_tile_mma && i < 2; i++) {
@@ -159,9 +160,10 @@ static const char *copy_of_operands(const tcc_func *f, const tcc_schedule *s, co
             if (contiguous_dim(load, tensor_of(load)->type) < 0)
                 return "predicated";
             TCC_PUSH(scratch, &tensors, tensor_of(load));
+            k = tensor_of(load)->type->dims[tcc_attr_list(&load->attrs, "dims").list.items[!i].i];
             all &= is_staged_operand(s, op, i, load);
         }
-    const char *copy = tcc_copying_of(how, f, tensors.data, tensors.len);
+    const char *copy = tcc_copying_of(how, f, tensors.data, tensors.len, k);
     /* Rows of any length end with the sum: only loops that do nothing else know where. */
     return copy && (all || strcmp(copy, "unaligned")) ? copy : "predicated";
 }

@@ -225,14 +225,21 @@ const tcc_copying tcc_copying_by_threads = {&by_threads, &by_threads, &by_elemen
 const tcc_copying tcc_copying_by_registers = {&vectors, &vectors, &elements};
 const tcc_copying tcc_copying_by_buffer = {&by_buffer, &unaligned, NULL};
 
-const char *tcc_copying_of(const tcc_copying *how, const tcc_func *f,
-                           const tcc_value *const *tensors, size_t n)
+/* Elements along k that one way of copying a tensor needs. */
+static int64_t least_along_k(const tcc_way *way, const tcc_value *tensor)
+{
+    int64_t bits = tcc_scalar_bits(tensor->type->elem);
+    return (way->least_k_bits + bits - 1) / bits;
+}
+
+const char *tcc_copying_of(const tcc_copying *how, const tcc_func *f, const tcc_value *const *tensors, size_t n,
+                           tcc_dim k)
 {
     const tcc_way *const ways[] = {how->first, how->direct, how->generic};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         bool all = ways[i];
         for (size_t t = 0; t < n && all; t++)
-            all = ways[i]->is_assumed(f, tensors[t]);
+            all = ways[i]->is_assumed(f, tensors[t]) && tcc_assumes_min(f, k, least_along_k(ways[i], tensors[t]));
         if (all)
             return ways[i]->copy;
     }
@@ -249,14 +256,12 @@ const char *tcc_copying_of_operands(const tcc_copying *how, const tcc_func *f,
                                     const tcc_space *c)
 {
     const tcc_value **tensors = TCC_NEW_ARRAY(f->ir->arena, const tcc_value *, c->n_operands);
-    if (how->first->least_k_bits && c->k_extent.name && !tcc_assumes_min(f, c->k_extent, 1))
-        return NULL; /* tensors in the workspace are aligned, but no tensor map has an empty dimension */
     for (size_t i = 0; i < c->n_operands; i++) {
         if (why_not_contiguous(&c->operands[i], c->axes[c->operands[i].axis]))
             return NULL;
         tensors[i] = tensor_of(c->operands[i].read);
     }
-    return tcc_copying_of(how, f, tensors, c->n_operands);
+    return tcc_copying_of(how, f, tensors, c->n_operands, c->k_extent);
 }
 
 /* Whether rows of an operand have a pitch of this name, or of any: NULL. */
@@ -292,8 +297,7 @@ static void assume_operands(tcc_func *f, const tcc_space *c, const tcc_way *way)
     int64_t least = 0;
     for (size_t i = 0; i < c->n_operands; i++) {
         const tcc_value *tensor = tensor_of(c->operands[i].read);
-        int64_t bits = tcc_scalar_bits(tensor->type->elem);
-        int64_t needed = (way->least_k_bits + bits - 1) / bits;
+        int64_t needed = least_along_k(way, tensor);
         least = needed > least ? needed : least;
         bool is_new = true;
         for (size_t j = 0; j < i; j++)

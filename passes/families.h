@@ -29,10 +29,10 @@ typedef struct tcc_way {
 typedef struct tcc_copying {
     const tcc_way *first, *direct, *generic; /* generic: NULL where it always does */
 } tcc_copying;
-/* The attribute `copy` for operands with these tensors, by what the function assumes of them; NULL
- * when some can only be copied element by element: then all are. */
-const char *tcc_copying_of(const tcc_copying *how, const tcc_func *f,
-                           const tcc_value *const *tensors, size_t n);
+/* The attribute `copy` for operands with these tensors, multiplied along a dimension k, by what the function assumes of
+ * them; NULL when some can only be copied element by element: then all are. */
+const char *tcc_copying_of(const tcc_copying *how, const tcc_func *f, const tcc_value *const *tensors, size_t n,
+                           tcc_dim k);
 /* The same for the operands of a contraction. */
 const char *tcc_copying_of_operands(const tcc_copying *how, const tcc_func *f,
                                     const tcc_space *c);

@@ -23,6 +23,14 @@ bool tcc_schedule_key_is_of_steps(const tcc_schedule_key *key)
     return key->form == TCC_KEY_FORM_NAMES;
 }
 
+bool tcc_schedule_is_open(const tcc_func *f)
+{
+    bool open = true;
+    for (int i = 0; i < TCC_KEY_COUNT; i++)
+        open &= tcc_schedule_key_is_of_steps(&tcc_schedule_keys[i]) || !tcc_attr_find(&f->attrs, tcc_schedule_keys[i].name);
+    return open;
+}
+
 bool tcc_schedule_key_is_for(const tcc_schedule_key *key, const tcc_target *target)
 {
     return target && !tcc_target_cannot(target, key->needs);

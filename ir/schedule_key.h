@@ -45,6 +45,8 @@ extern const tcc_schedule_key tcc_schedule_keys[TCC_KEY_COUNT];
 bool tcc_schedule_key_is_list(const tcc_schedule_key *key);
 /* Whether it says which steps there are: partition reads it, and nobody who chooses how a step is computed. */
 bool tcc_schedule_key_is_of_steps(const tcc_schedule_key *key);
+/* Whether a function's schedule says nothing of how to compute it. */
+bool tcc_schedule_is_open(const tcc_func *f);
 /* Whether the key means something on a target. */
 bool tcc_schedule_key_is_for(const tcc_schedule_key *key, const tcc_target *target);
 /* Whether its i-th word means something on a target: all do but instructions that it, or what it is made as, lacks. */

@@ -327,15 +327,6 @@ static tcc_instr instr_of(const tcc_choice *ch)
     return (tcc_instr)tcc_schedule_key_of(ch->f, TCC_KEY_instr, otherwise);
 }
 
-/* Whether nothing is said of how to compute a product. */
-static bool is_open(const tcc_choice *ch)
-{
-    bool open = true;
-    for (int i = 0; i < TCC_KEY_COUNT; i++)
-        open &= tcc_schedule_key_is_of_steps(&tcc_schedule_keys[i]) || !tcc_choice_given(ch, tcc_schedule_keys[i].name);
-    return open;
-}
-
 /* Has threads compute an element each; false if they cannot. */
 static bool become_naive(const tcc_choice *ch)
 {
@@ -364,7 +355,7 @@ static tcc_status choose_what_fits(tcc_choice *ch, const tcc_family_passes *pass
     tcc_diag silent = {0};
     ctx.diag = &silent;
     trial.ctx = &ctx;
-    if (!is_open(ch))
+    if (!tcc_schedule_is_open(ch->f))
         return choose_tile(ch, passes);
     if (!choose_tile(&trial, passes)) {
         trial.ctx = ch->ctx;

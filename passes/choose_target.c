@@ -114,18 +114,23 @@ static not_taken why_not_all_taken(const tcc_target *target, const tcc_space *c)
     return why;
 }
 
+/* Whether there are elements that only warps multiply. */
+static bool is_for_warps(const tcc_func *f)
+{
+    return tcc_find_element(f, TCC_CAN_f64) || tcc_find_element(f, TCC_CAN_half_bytes);
+}
+
 bool tcc_wants_transposed(const tcc_func *f, const tcc_space *c)
 {
     const tcc_target *target = tcc_target_of(f->ir);
-    return !tcc_find_element(f, TCC_CAN_f64) && !tcc_find_element(f, TCC_CAN_half_bytes) &&
-           multiplies_all(target, f, c) && why_not_all_taken(target, c) == NOT_ACROSS;
+    return !is_for_warps(f) && multiplies_all(target, f, c) && why_not_all_taken(target, c) == NOT_ACROSS;
 }
 
 tcc_status tcc_choose_target(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *c)
 {
     const tcc_target *target = tcc_target_of(f->ir), *plain = target->plain ? tcc_target_find(target->plain) : NULL;
     const tcc_instr wanted = product_of(f, &c->sums[0]).instr;
-    bool by_warps = plain && (tcc_find_element(f, TCC_CAN_f64) || tcc_find_element(f, TCC_CAN_half_bytes));
+    bool by_warps = plain && is_for_warps(f);
     bool given = wanted != TCC_INSTR_COUNT;
     const char *where = where_not_taken[why_not_all_taken(target, c)];
     const tcc_target *const as[2] = {by_warps || where ? NULL : target, plain};

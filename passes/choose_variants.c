@@ -441,15 +441,6 @@ static void make_generic(tcc_func *f)
     tcc_attr_remove(&f->attrs, "merged");
 }
 
-/* Whether nothing is said of how to compute a product. */
-static bool is_open(const tcc_func *f)
-{
-    bool open = true;
-    for (int i = 0; i < TCC_KEY_COUNT; i++)
-        open &= tcc_schedule_key_is_of_steps(&tcc_schedule_keys[i]) || !tcc_attr_find(&f->attrs, tcc_schedule_keys[i].name);
-    return open;
-}
-
 /* ---- kernels without a product ------------------------------------------------------------- */
 
 /* Whether vectors of a tensor's elements can be aligned in all rows. */
@@ -614,7 +605,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     const char *why_not_first = why_not_all(&c, how->first, &culprit);
     const char *why = same ? why_not_first : why_not_all(&c, how->direct, &culprit);
     tcc_func *first = why_not_first ? NULL : f, *direct = NULL, *generic = f;
-    bool pads = wants_padding(f, &c, how), transposes = is_open(f) && tcc_wants_transposed(f, &c);
+    bool pads = wants_padding(f, &c, how), transposes = tcc_schedule_is_open(f) && tcc_wants_transposed(f, &c);
     bool alone = transposes && can_transpose(&c);
     if (!why || first || pads || alone)
         generic = add_variant(ctx, f, "generic");

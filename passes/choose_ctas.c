@@ -9,35 +9,38 @@
  * Requires the target level, of NVIDIA. Preserves the body.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <string.h>
-
 #include "passes/live.h"
 #include "passes/passes.h"
 #include "passes/schedule.h"
 
 enum {
     THREADS = 1024, /* of a multiprocessor, with which memory is busy */
-    FEW = 16        /* registers: of more, assemblers were seen to need twice those that are live, and then spilled */
+    FEW = 16,       /* registers: of more, assemblers were seen to need twice those that are live, and then spilled.
+                     * Words have twice to eight times the addresses. */
+    WORD_BYTES = 4
 };
 
-/* Whether rows are held in vectors. Loads of single elements need registers for their addresses, too, and are slower than
- * memory however many CTAs there are. */
-static bool has_vectors(const tcc_func *f)
+/* The narrowest loads of rows, in bytes; 0: single elements. These need registers for their addresses, too, and are slower
+ * than memory however many CTAs there are. */
+static int64_t narrowest_load(const tcc_func *f)
 {
     const tcc_attr assumes = tcc_attr_list(&f->attrs, "assumes");
-    bool has = false;
-    for (size_t i = 0; i < assumes.list.n && !has; i++)
-        has = assumes.list.items[i].kind == TCC_ATTR_LIST && assumes.list.items[i].list.n &&
-              !strcmp(assumes.list.items[i].list.items[0].s, "align");
-    return has;
+    int64_t least = 0;
+    for (size_t i = 0; i < assumes.list.n; i++) {
+        const tcc_attr *a = assumes.list.items[i].list.items;
+        if (tcc_attr_is_record(assumes.list.items[i], "align", "si") && (!least || a[2].i < least))
+            least = a[2].i;
+    }
+    return least;
 }
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     int64_t block = tcc_attr_int(&f->attrs, "block", 0), ctas = block ? THREADS / block : 0;
-    if (!tcc_attr_find(&f->attrs, "row") || !tcc_attr_find(&f->attrs, "min_ctas") || ctas < 2 || !has_vectors(f))
+    int64_t loaded = narrowest_load(f);
+    if (!tcc_attr_find(&f->attrs, "row") || !tcc_attr_find(&f->attrs, "min_ctas") || ctas < 2 || !loaded)
         return TCC_OK;
-    int64_t need = tcc_live_registers(f, ctx->scratch).registers * 2 - FEW;
+    int64_t need = tcc_live_registers(f, ctx->scratch).registers * 2 - (loaded > WORD_BYTES ? FEW : 0);
     while (ctas > 1 && tcc_launched_registers(tcc_target_of(f->ir), block * ctas) < need)
         ctas--;
     tcc_attr_set_int(ctx->ir, &f->attrs, "min_ctas", ctas);

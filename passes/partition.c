@@ -32,58 +32,34 @@
 #include "ir/reduction.h"
 #include "ir/schedule_key.h"
 #include "ir/signature.h"
-#include "passes/space.h"
+#include "passes/partition.h"
 #include "passes/passes.h"
 #include "passes/rows.h"
+#include "passes/slice.h"
+#include "passes/space.h"
 #include "passes/stored_value.h"
 
-enum {
-    FEW_TERMS = 32, /* that each element may as well reduce itself */
-    ROW_BYTES = 128 /* of which rows in the workspace are multiples: a line of L2 */
-};
+enum { ROW_BYTES = 128 /* of which rows in the workspace are multiples: a line of L2 */ };
 
 /* ---- what is computed of what --------------------------------------------------------------- */
-
-/* The ops that values are computed of, their own included. */
-static tcc_map find_slice(tcc_arena *arena, size_t n, tcc_value *const *values)
-{
-    TCC_VEC(const tcc_value *) left = {0};
-    tcc_map ops = TCC_MAP(arena);
-    for (size_t i = 0; i < n; i++)
-        TCC_PUSH(arena, &left, values[i]);
-    while (left.len) {
-        tcc_op *op = left.data[--left.len]->def;
-        if (!op || tcc_map_get(&ops, op))
-            continue;
-        *tcc_map_at(&ops, op) = op;
-        for (unsigned i = 0; i < op->n_operands; i++)
-            TCC_PUSH(arena, &left, op->operands[i]);
-    }
-    return ops;
-}
-
-/* Whether another op is computed of op. */
-static bool needs(tcc_pass_ctx *ctx, const tcc_op *other, const tcc_op *op)
-{
-    tcc_map slice = find_slice(ctx->scratch, other->n_operands, other->operands);
-    return tcc_map_get(&slice, op);
-}
 
 static bool is_reduction(const tcc_op *op)
 {
     return op->code == TCC_OP_tensor_reduce;
 }
 
-/* The value that has v's name: v, or the wider one with the same numbers that expressions compute with; NULL: none has. */
+/* The value that has v's name: v, or the wider one with the same numbers that expressions compute with; NULL: there is
+ * none. */
 static const tcc_value *named_value(const tcc_value *v)
 {
     const tcc_op *cast = v->uses ? v->uses->op : NULL;
-    bool widens = cast && cast->code == TCC_OP_arith_cast && tcc_scalar_widens(v->type->elem, cast->results[0].type->elem);
+    bool widens = cast && cast->code == TCC_OP_arith_cast &&
+                  tcc_scalar_widens(v->type->elem, cast->results[0].type->elem);
     return v->name ? v : widens && cast->results[0].name ? &cast->results[0] : NULL;
 }
 
 /* Whether the schedule names a value: in `separate` or `fuse`. */
-static bool is_named(const tcc_func *f, tcc_schedule_key_id key, const tcc_value *v)
+bool tcc_schedule_names(const tcc_func *f, tcc_schedule_key_id key, const tcc_value *v)
 {
     tcc_attr names = tcc_attr_list(&f->attrs, tcc_schedule_keys[key].name);
     const tcc_value *named = named_value(v);
@@ -95,7 +71,7 @@ static bool is_named(const tcc_func *f, tcc_schedule_key_id key, const tcc_value
 
 static bool is_fused(const void *f, const tcc_value *v)
 {
-    return is_named(f, TCC_KEY_fuse, v);
+    return tcc_schedule_names(f, TCC_KEY_fuse, v);
 }
 
 static bool is_field(const tcc_op *op)
@@ -106,7 +82,7 @@ static bool is_field(const tcc_op *op)
 static tcc_value *find_separate(const tcc_func *f)
 {
     for (tcc_op *op = f->body->first; op; op = op->next)
-        if (is_field(op) && is_named(f, TCC_KEY_separate, &op->results[0]))
+        if (is_field(op) && tcc_schedule_names(f, TCC_KEY_separate, &op->results[0]))
             return &op->results[0];
     return NULL;
 }
@@ -118,7 +94,7 @@ static tcc_value *find_nested(tcc_pass_ctx *ctx, const tcc_func *f)
     for (tcc_op *op = f->body->first; op; op = op->next) {
         if (!is_reduction(op))
             continue;
-        tcc_map slice = find_slice(ctx->scratch, op->n_operands, op->operands);
+        tcc_map slice = tcc_slice_of(ctx->scratch, op->n_operands, op->operands);
         for (tcc_op *in = f->body->first; in != op; in = in->next)
             if (is_reduction(in) && tcc_map_get(&slice, in))
                 *tcc_map_at(&nested, in) = in;
@@ -169,7 +145,7 @@ static bool is_shared(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_op *op)
     for (const tcc_op *write = f->body->first; write; write = write->next) {
         if (!is_write(write))
             continue;
-        if (!needs(ctx, write, op))
+        if (!tcc_slice_has(ctx->scratch, write, op))
             continue;
         if (first && !tcc_writes_share_space(first, write))
             return true;
@@ -181,7 +157,7 @@ static bool is_shared(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_op *op)
 static tcc_value *find_shared(tcc_pass_ctx *ctx, const tcc_func *f)
 {
     for (tcc_op *op = f->body->first; op; op = op->next)
-        if (is_reduction(op) && !is_named(f, TCC_KEY_fuse, &op->results[0]) && is_shared(ctx, f, op))
+        if (is_reduction(op) && !tcc_schedule_names(f, TCC_KEY_fuse, &op->results[0]) && is_shared(ctx, f, op))
             return &op->results[0];
     return NULL;
 }
@@ -198,7 +174,7 @@ static bool others_need(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_op *writ
 {
     bool need = false;
     for (const tcc_op *other = f->body->first; other && !need; other = other->next)
-        need = is_write(other) && !tcc_writes_share_space(other, write) && needs(ctx, other, op);
+        need = is_write(other) && !tcc_writes_share_space(other, write) && tcc_slice_has(ctx->scratch, other, op);
     return need;
 }
 
@@ -211,7 +187,7 @@ static bool is_elsewhere(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_op *wri
         tcc_attr over = is_reduction(op) ? tcc_attr_list(&op->attrs, "over") : (tcc_attr){0};
         for (size_t i = 0; i < over.list.n && !elsewhere; i++)
             elsewhere = tcc_field_has_index(read->results[0].type, over.list.items[i].s) &&
-                        needs(ctx, op, read);
+                        tcc_slice_has(ctx->scratch, op, read);
     }
     return elsewhere;
 }
@@ -233,20 +209,6 @@ static tcc_value *find_overwritten(tcc_pass_ctx *ctx, const tcc_func *f, const t
 
 /* ---- sums of products beside others -------------------------------------------------------------- */
 
-/* How many terms a reduction has; INT64_MAX where that is not known. */
-static int64_t count_terms(const tcc_func *f, const tcc_op *reduce)
-{
-    tcc_attr over = tcc_attr_list(&reduce->attrs, "over");
-    int64_t n = 1;
-    for (size_t i = 0; i < over.list.n; i++) {
-        tcc_dim extent = tcc_index_extent(f, over.list.items[i].s);
-        if (extent.name || n > FEW_TERMS)
-            return INT64_MAX;
-        n *= extent.size;
-    }
-    return n;
-}
-
 /* The sum of products that a kernel for the outputs is about: the first one that has their indices. */
 static const tcc_op *find_product(const tcc_func *f, const tcc_op *write)
 {
@@ -266,8 +228,8 @@ static tcc_value *find_other(const tcc_func *f, tcc_cut *why)
         bool stays = product ? tcc_product_goes_with(op, product)
                      : tcc_product_is(op)
                          ? false
-                         : tcc_write_has_space(write, op->results[0].type) || count_terms(f, op) <= FEW_TERMS ||
-                               is_named(f, TCC_KEY_fuse, &op->results[0]);
+                         : tcc_write_has_space(write, op->results[0].type) || tcc_has_few_terms(f, op) ||
+                               tcc_schedule_names(f, TCC_KEY_fuse, &op->results[0]);
         if (stays)
             continue;
         *why = product ? TCC_CUT_beside : TCC_CUT_fewer;
@@ -301,206 +263,6 @@ static part find_part(tcc_pass_ctx *ctx, const tcc_func *f)
         p.value = find_other(f, &p.why);
     tcc_value *read = p.value ? NULL : find_overwritten(ctx, f, p.write);
     return read ? (part){.value = read, .why = TCC_CUT_overwritten} : p;
-}
-
-/* ---- reductions over several indices ------------------------------------------------------------- */
-
-static bool is_over(const tcc_op *reduce, const char *index)
-{
-    tcc_attr over = tcc_attr_list(&reduce->attrs, "over");
-    bool is = false;
-    for (size_t i = 0; i < over.list.n; i++)
-        is |= !strcmp(over.list.items[i].s, index);
-    return is;
-}
-
-/* The first tensor that has all indices of a reduction's terms. */
-static const tcc_op *find_covering(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_op *reduce)
-{
-    tcc_attr over = tcc_attr_list(&reduce->attrs, "over");
-    const tcc_type *terms = TCC_VIEW(tensor_reduce, reduce)->a->type;
-    tcc_map slice = find_slice(ctx->scratch, 1, reduce->operands);
-    bool all = terms->kind == TCC_KIND_field;
-    for (size_t i = 0; i < over.list.n && all; i++)
-        all &= tcc_field_has_index(terms, over.list.items[i].s);
-    const tcc_op *op = all ? f->body->first : NULL;
-    while (op && !(op->code == TCC_OP_tensor_read && tcc_map_get(&slice, op) &&
-                   op->results[0].type->rank == terms->rank && tcc_access_is_plain(op)))
-        op = op->next;
-    return op;
-}
-
-/* Of the indices over which op reduces the innermost of a tensor that has all indices of the terms; NULL: there
- * is no such tensor, and what is reduced over one of them may be larger than all. */
-static const char *find_row(const tcc_op *reduce, const tcc_op *covering)
-{
-    const char *row = NULL;
-    for (size_t d = covering ? tcc_access_rank(covering) : 0; d-- && !row;)
-        row = is_over(reduce, tcc_access_index(covering, d)) ? tcc_access_index(covering, d) : NULL;
-    return row;
-}
-
-/* A field's type with more indices: all before `last`, if that is one. */
-static const tcc_type *with_indices(tcc_ir *ir, const tcc_type *field, size_t n, const char *const *more, const char *last)
-{
-    tcc_dim *dims = TCC_NEW_ARRAY(ir->arena, tcc_dim, field->rank + n);
-    unsigned rank = 0;
-    for (size_t i = 0; i < n && last; i++)
-        dims[rank++] = (tcc_dim){.name = more[i]};
-    for (unsigned d = 0; d < field->rank; d++)
-        if (!last || strcmp(field->dims[d].name, last))
-            dims[rank++] = field->dims[d];
-    for (size_t i = 0; i < n && !last; i++)
-        dims[rank++] = (tcc_dim){.name = more[i]};
-    if (last)
-        dims[rank++] = (tcc_dim){.name = last};
-    return tcc_type_get(ir, TCC_KIND_field, field->elem, rank, dims);
-}
-
-/* Lets another reduction take the index `row` before op takes the others: rows are reduced side by side. Where memory is
- * contiguous along another index, `beside`, what they are reduced to is, too. */
-static void nest(tcc_func *f, tcc_op *op, const char *row, const char *beside)
-{
-    tcc_attr over = tcc_attr_list(&op->attrs, "over");
-    const tcc_type *r = op->results[0].type;
-    const char **others = TCC_NEW_ARRAY(f->ir->arena, const char *, over.list.n);
-    size_t n = 0;
-    for (size_t i = 0; i < over.list.n; i++)
-        if (strcmp(over.list.items[i].s, row))
-            others[n++] = over.list.items[i].s;
-    const tcc_type *type = with_indices(f->ir, r, n, others, beside);
-    tcc_builder b = tcc_builder_before(op);
-    b.loc = op->loc;
-    tcc_op *inner = tcc_op_create(&b, TCC_OP_tensor_reduce, op->n_operands, op->operands, 1, &type);
-    tcc_op *outer = tcc_op_create(&b, TCC_OP_tensor_reduce, 1, (tcc_value *[]){&inner->results[0]}, 1, &r);
-    for (size_t i = 0; i < op->attrs.len; i++) {
-        TCC_PUSH(f->ir->arena, &inner->attrs, op->attrs.data[i]);
-        TCC_PUSH(f->ir->arena, &outer->attrs, op->attrs.data[i]);
-    }
-    tcc_attr_set_strs(f->ir, &inner->attrs, "over", 1, &row);
-    tcc_attr_set_strs(f->ir, &outer->attrs, "over", n, others);
-    outer->results[0].name = op->results[0].name;
-    tcc_replace_uses(&op->results[0], &outer->results[0]);
-    tcc_op_erase(op);
-}
-
-/* Of the indices of a reduction's result the one along which such a tensor runs; NULL: there is none. */
-static const char *find_beside(const tcc_op *reduce, const tcc_op *covering)
-{
-    const char *last = covering ? tcc_access_last(covering) : NULL;
-    return last && tcc_field_has_index(reduce->results[0].type, last) ? last : NULL;
-}
-
-/* How a reduction is divided into parts: parts of so many terms in a row. */
-typedef struct parting {
-    int64_t count, depth; /* 0: it is not */
-    const char *last;     /* index of the parts; NULL: they are numbers */
-} parting;
-
-/* Whether a field has few elements for each value of an index. */
-static bool is_small_but(const tcc_func *f, const tcc_type *field, const char *index)
-{
-    enum { FEW = 16 };
-    int64_t n = 1;
-    for (unsigned d = 0; d < field->rank; d++) {
-        tcc_dim extent = tcc_index_extent(f, field->dims[d].name);
-        if (!strcmp(field->dims[d].name, index))
-            continue;
-        if (extent.name || extent.size > FEW)
-            return false;
-        n *= extent.size;
-    }
-    return n <= FEW;
-}
-
-/* Reductions of so many numbers of one tensor that a CTA should not combine them by itself: sums of everything, and those
- * of rows beside each other, of which few CTAs have all, but with so few others that parts take little memory. */
-static parting find_parting(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_op *op)
-{
-    const parting none = {0};
-    tcc_attr over = is_reduction(op) ? tcc_attr_list(&op->attrs, "over") : (tcc_attr){0};
-    if (over.list.n != 1 || op->n_operands > 1 || is_named(f, TCC_KEY_fuse, &op->results[0]) || tcc_attr_find(&op->attrs, "parts") || tcc_product_is(op) ||
-        tcc_reduction_is_place(tcc_reduction_of(op)))
-        return none;
-    for (const tcc_op *in = f->body->first; in != op; in = in->next)
-        if (is_reduction(in) && needs(ctx, op, in))
-            return none;
-    tcc_dim extent = tcc_index_extent(f, over.list.items[0].s);
-    bool is_number = !op->results[0].type->rank && tcc_reduction_of(op) == TCC_REDUCTION_SUM;
-    const tcc_op *covering = find_covering(ctx, f, op);
-    tcc_map of = find_slice(ctx->scratch, op->n_operands, op->operands);
-    if (is_number && (extent.name || extent.size > TCC_ROWS_MOST_COLUMNS) && covering && tcc_rows_can_reduce(op, &of, false))
-        return (parting){TCC_ROWS_PARTS, TCC_ROWS_SWEPT_COLUMNS, NULL};
-    const char *beside = find_beside(op, covering);
-    bool is_long = extent.name || extent.size > 2 * TCC_ROWS_BESIDE_DEPTH;
-    bool tiled = tcc_attr_find(&f->attrs, tcc_schedule_keys[TCC_KEY_tile].name); /* by what computes it term by term */
-    if (beside && is_long && !tiled && is_small_but(f, op->results[0].type, beside) && tcc_rows_can_reduce(op, &of, true))
-        return (parting){TCC_ROWS_BESIDE_PARTS, TCC_ROWS_BESIDE_DEPTH, beside};
-    return none;
-}
-
-
-/* The index of parts of a function that are such, or a new one. */
-static const char *index_of_parts(tcc_func *f, const parting *p)
-{
-    tcc_ir *ir = f->ir;
-    for (const tcc_op *op = f->body->first; op; op = op->next) {
-        tcc_attr parts = is_reduction(op) ? tcc_attr_list(&op->attrs, "parts") : (tcc_attr){0};
-        if (parts.list.n && parts.list.items[1].i == p->count && parts.list.items[2].i == p->depth)
-            return parts.list.items[0].s;
-    }
-    const char *index = tcc_ir_name(ir, "part");
-    for (int i = 2; tcc_index_extent(f, index).name || tcc_index_extent(f, index).size >= 0; i++)
-        index = tcc_ir_name(ir, tcc_arena_printf(ir->arena, "part%d", i));
-    tcc_attr *extent = TCC_NEW_ARRAY(ir->arena, tcc_attr, 2);
-    extent[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = index};
-    extent[1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = p->count};
-    tcc_attr_append(ir, &f->attrs, "extents", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {extent, 2}});
-    return index;
-}
-
-/* Lets a reduction in parts, each by CTAs of its own, come before it. */
-static void part_reduction(tcc_func *f, tcc_op *op, const parting *p)
-{
-    tcc_ir *ir = f->ir;
-    const char *index = index_of_parts(f, p);
-    tcc_attr *own = TCC_NEW_ARRAY(ir->arena, tcc_attr, 3);
-    own[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = index};
-    own[1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = p->count};
-    own[2] = (tcc_attr){.kind = TCC_ATTR_INT, .i = p->depth};
-    const tcc_type *type = with_indices(ir, op->results[0].type, 1, &index, p->last);
-    tcc_builder b = tcc_builder_before(op);
-    b.loc = op->loc;
-    tcc_op *inner = tcc_op_create(&b, TCC_OP_tensor_reduce, 1, op->operands, 1, &type);
-    for (size_t i = 0; i < op->attrs.len; i++)
-        TCC_PUSH(ir->arena, &inner->attrs, op->attrs.data[i]);
-    tcc_attr_set(ir, &inner->attrs, "parts", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {own, 3}}, (tcc_loc){0, 0});
-    tcc_attr_set_strs(ir, &op->attrs, "over", 1, &index);
-    tcc_op_set_operand(op, 0, &inner->results[0]);
-}
-
-/* Where a reduction over several indices has more terms than a thread should take. */
-static bool nest_reductions(tcc_pass_ctx *ctx, tcc_func *f)
-{
-    bool any = false;
-    for (tcc_op *op = f->body->first, *next; op; op = next) {
-        next = op->next;
-        parting p = find_parting(ctx, f, op);
-        if (p.count) {
-            part_reduction(f, op, &p);
-            any = true;
-            continue;
-        }
-        bool many = is_reduction(op) && tcc_attr_list(&op->attrs, "over").list.n > 1 && count_terms(f, op) > FEW_TERMS;
-        if (!many || tcc_attr_find(&op->attrs, "parts") || tcc_reduction_is_place(tcc_reduction_of(op)))
-            continue;
-        const tcc_op *covering = find_covering(ctx, f, op);
-        const char *row = find_row(op, covering);
-        if (row)
-            nest(f, op, row, find_beside(op, covering));
-        any |= row != NULL;
-    }
-    return any;
 }
 
 /* ---- cuts --------------------------------------------------------------------------------------- */
@@ -701,8 +463,8 @@ static bool check_separate(tcc_pass_ctx *ctx, const tcc_func *f)
             op = op->next;
         if (op)
             continue;
-        tcc_error(ctx->diag, TCC_ERR_TYPE, given->loc, "'%s' cannot be stored: it is a number, or the same as something else",
-                  names.list.items[i].s);
+        tcc_error(ctx->diag, TCC_ERR_TYPE, given->loc,
+                  "'%s' cannot be stored: it is a number, or the same as something else", names.list.items[i].s);
         return false;
     }
     return true;
@@ -711,7 +473,7 @@ static bool check_separate(tcc_pass_ctx *ctx, const tcc_func *f)
 /* Whether a value may be stored; if not, the schedule is wrong. */
 static bool may_cut(tcc_pass_ctx *ctx, const tcc_func *f, const part *p)
 {
-    if (!p->value || !is_named(f, TCC_KEY_fuse, p->value))
+    if (!p->value || !tcc_schedule_names(f, TCC_KEY_fuse, p->value))
         return true;
     tcc_error(ctx->diag, TCC_ERR_TYPE, tcc_attr_find(&f->attrs, tcc_schedule_keys[TCC_KEY_fuse].name)->loc,
               "'%s' must be stored: %s", named_value(p->value)->name, tcc_cut_meaning(p->why));
@@ -725,7 +487,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     if (!check_separate(ctx, f))
         return TCC_ERR_TYPE;
     for (part p;; *changed = true) {
-        *changed |= nest_reductions(ctx, f);
+        *changed |= tcc_nest_reductions(ctx->scratch, f);
         if (!find_separate(f) && tcc_rows_recognize(f)) {
             *changed = true;
             return tcc_pass_cse.run(ctx, f, changed); /* of what several names kept apart */

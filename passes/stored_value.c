@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/stored_value.h"
 
+#include "passes/slice.h"
 #include "passes/space.h"
-#include "support/map.h"
 
 enum { LEAST_BITS = 8 }; /* of what is stored */
 
@@ -44,23 +44,11 @@ static bool is_passed(const path *p, size_t i)
     return passed;
 }
 
-/* Puts what v is computed of into a set. */
-static void add_slice(tcc_map *ops, tcc_value *v)
-{
-    if (!v->def || tcc_map_get(ops, v->def))
-        return;
-    *tcc_map_at(ops, v->def) = v->def;
-    for (unsigned i = 0; i < v->def->n_operands; i++)
-        add_slice(ops, v->def->operands[i]);
-}
-
 /* Whether a reduction that w is computed of, and v is not, is needed by something else; with `alone`, whether there is
  * one. */
 static bool shares_reductions(tcc_arena *scratch, tcc_value *v, tcc_value *w, bool alone)
 {
-    tcc_map of_v = TCC_MAP(scratch), of_w = TCC_MAP(scratch);
-    add_slice(&of_v, v);
-    add_slice(&of_w, w);
+    tcc_map of_v = tcc_slice_of(scratch, 1, &v), of_w = tcc_slice_of(scratch, 1, &w);
     bool shares = false;
     for (const tcc_op *op = w->def->block->first; op != w->def; op = op->next) {
         bool own = op->code == TCC_OP_tensor_reduce && tcc_map_get(&of_w, op) && !tcc_map_get(&of_v, op);

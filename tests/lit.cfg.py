@@ -28,6 +28,7 @@ config.test_exec_root = build + "/tests"
 programs = build + "/emulated" if getattr(config, "emulator", "") else build + "/bin"
 path = [programs, llvm, config.environment["PATH"]]
 config.environment["PATH"] = os.pathsep.join(path)
+config.environment["TCC_FILL_WORKSPACE"] = "1"  # with NaN, as the interpreter does
 for name in ("CUDA_HOME", "CK_FORK"):
     if name in os.environ:
         config.environment[name] = os.environ[name]

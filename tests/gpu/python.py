@@ -38,6 +38,7 @@ if options.wheel:
     sys.path.insert(0, site)
 os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # jax is not alone here
 os.environ["TCC_CACHE_DIR"] = os.path.join(scratch.name, "cache")
+os.environ["TCC_FILL_WORKSPACE"] = "1"  # with NaN before each launch
 
 import tcc  # noqa: E402
 

@@ -13,6 +13,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 set -eu
+export TCC_FILL_WORKSPACE=1 # with NaN before each launch, also of --bench and --timeline
 
 on=
 case ${1-} in

@@ -42,7 +42,7 @@ struct CUevent_st {
 static struct CUctx_st context;
 static _Thread_local CUcontext current;
 static fake_launch launches[MAX_LAUNCHES];
-static int n_launches, n_params, n_maps;
+static int n_launches, n_params, n_maps, n_products;
 static _Atomic int n_alive, n_compiled;
 static const char *failing;
 static int failure;
@@ -66,7 +66,7 @@ static void set_compute_capability(int major, int minor)
 
 static void reset(int params)
 {
-    n_launches = n_maps = n_compiled = 0;
+    n_launches = n_maps = n_compiled = n_products = 0;
     n_params = params;
     failing = NULL;
     lost = false;
@@ -406,7 +406,7 @@ static void run(CUfunction function, void **params)
     if (pads(function->entry))
         last.began_as_nan = fake_product_is_nan(last.workspace);
     else
-        lost = !fake_product_run(&last, function->entry, n_launches);
+        lost = !fake_product_run(&last, function->entry, ++n_products);
 }
 
 static CUresult launch(const CUlaunchConfig *config, CUfunction function, void **params)

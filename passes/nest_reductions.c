@@ -6,6 +6,8 @@
  * or, of one index:
  *          %r = tensor.reduce %x {over = [n], parts = [part, 1024, 4096], kind = sum} : field<f32[part]>
  *          %s = tensor.reduce %r {over = [part], kind = sum} : field<f32[]>
+ *
+ * argmax and argmin of rows become two reductions (places.c).
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
@@ -166,7 +168,7 @@ static parting find_parting(tcc_arena *scratch, const tcc_func *f, const tcc_op 
         if (is_reduction(in) && tcc_slice_has(scratch, op, in))
             return none;
     tcc_dim extent = tcc_index_extent(f, over.list.items[0].s);
-    bool is_number = !op->results[0].type->rank && tcc_reduction_of(op) == TCC_REDUCTION_SUM;
+    bool is_number = !op->results[0].type->rank;
     const tcc_op *covering = find_covering(scratch, f, op);
     tcc_map of = tcc_slice_of(scratch, op->n_operands, op->operands);
     bool exceeds_row = extent.name || extent.size > TCC_ROWS_MOST_COLUMNS;
@@ -220,9 +222,35 @@ static void part_reduction(tcc_func *f, tcc_op *op, const parting *p)
     tcc_op_set_operand(op, 0, &inner->results[0]);
 }
 
-bool tcc_nest_reductions(tcc_arena *scratch, tcc_func *f)
+/* Whether an argmax is of rows, or of rows beside each other that a thread should not read from end to end. */
+static bool should_expand(tcc_arena *scratch, const tcc_func *f, const tcc_op *op)
+{
+    if (!is_reduction(op) || !tcc_reduction_is_place(tcc_reduction_of(op)) || tcc_is_naive(f))
+        return false;
+    tcc_map of = tcc_slice_of(scratch, op->n_operands, op->operands);
+    tcc_dim extent = tcc_index_extent(f, tcc_attr_list(&op->attrs, "over").list.items[0].s);
+    if (tcc_rows_can_reduce(op, &of, false))
+        return extent.name || extent.size >= TCC_ROWS_FEWEST;
+    bool is_long = extent.name || extent.size > 2 * TCC_ROWS_BESIDE_DEPTH;
+    return is_long && find_beside(op, find_covering(scratch, f, op)) && tcc_rows_can_reduce(op, &of, true);
+}
+
+static bool expand_places(tcc_arena *scratch, tcc_func *f)
 {
     bool any = false;
+    for (tcc_op *op = f->body->first, *next; op; op = next) {
+        next = op->next;
+        if (!should_expand(scratch, f, op))
+            continue;
+        tcc_place_expand(op);
+        any = true;
+    }
+    return any;
+}
+
+bool tcc_nest_reductions(tcc_arena *scratch, tcc_func *f)
+{
+    bool any = expand_places(scratch, f);
     for (tcc_op *op = f->body->first, *next; op; op = next) {
         next = op->next;
         parting p = find_parting(scratch, f, op);

@@ -11,7 +11,7 @@ bool tcc_schedule_names(const tcc_func *f, tcc_schedule_key_id key, const tcc_va
 /* Whether a reduction has so few terms that each element may as well reduce them itself. */
 bool tcc_has_few_terms(const tcc_func *f, const tcc_op *reduce);
 /* Lets reductions over several indices come one after the other, and those of very many terms in parts, where that lets
- * more threads take part; whether there are any. */
+ * more threads take part, and argmax as rows have it; whether there are any. */
 bool tcc_nest_reductions(tcc_arena *scratch, tcc_func *f);
 
 #endif

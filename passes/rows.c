@@ -52,8 +52,7 @@ static bool is_in_rows(indices *in, const tcc_type *field)
 static bool is_reduced_in_rows(indices *in, const tcc_op *reduce)
 {
     tcc_attr over = tcc_attr_list(&reduce->attrs, "over");
-    return over.list.n == 1 && !tcc_reduction_is_place(tcc_reduction_of(reduce)) &&
-           !tcc_field_has_index(in->others, over.list.items[0].s) && knows(in, over.list.items[0].s) &&
+    return over.list.n == 1 && !tcc_field_has_index(in->others, over.list.items[0].s) && knows(in, over.list.items[0].s) &&
            tcc_fields_share_space(in->others, reduce->results[0].type) && !tcc_product_is(reduce) &&
            !tcc_product_uncovered(reduce);
 }
@@ -109,7 +108,7 @@ static bool is_op_of_rows(indices *in, const tcc_op *op)
     if (op->n_results && op->results[0].type->kind == TCC_KIND_field && !is_in_rows(in, op->results[0].type))
         return false;
     switch (op->code) {
-    case TCC_OP_tensor_reduce: return is_reduced_in_rows(in, op);
+    case TCC_OP_tensor_reduce: return !tcc_reduction_is_place(tcc_reduction_of(op)) && is_reduced_in_rows(in, op);
     case TCC_OP_tensor_write: return is_written_in_rows(in, op) && (in->are_beside || is_contiguous(in, op));
     case TCC_OP_tensor_read: return in->are_beside || is_contiguous(in, op);
     case TCC_OP_tensor_index:
@@ -257,7 +256,7 @@ bool tcc_rows_recognize(tcc_func *f)
 bool tcc_rows_can_reduce(const tcc_op *reduce, const tcc_map *of, bool are_beside)
 {
     indices in = {.f = reduce->block->func, .others = reduce->results[0].type, .are_beside = are_beside};
-    bool all = is_op_of_rows(&in, reduce);
+    bool all = is_in_rows(&in, reduce->results[0].type) && is_reduced_in_rows(&in, reduce);
     for (const tcc_op *op = in.f->body->first; op != reduce && all; op = op->next)
         all = !tcc_map_get(of, op) || is_op_of_rows(&in, op);
     for (const tcc_op *op = in.f->body->first; op != reduce && all; op = op->next)

@@ -15,6 +15,9 @@ bool tcc_rows_recognize(tcc_func *f);
  * beside each other. */
 bool tcc_rows_can_reduce(const tcc_op *reduce, const tcc_map *of, bool are_beside);
 
+/* Replaces an argmax or argmin by reductions that rows have: the extremum, and the least index of a term equal to it. */
+void tcc_place_expand(tcc_op *place);
+
 /* How warps hold a tile of a row kernel. Where a row fits, one sweep reads it; else loops sweep over it. */
 typedef struct tcc_rows_tile {
     tcc_pointwise_tile of;

@@ -33,5 +33,8 @@ for target in ("sm_90a", "sm_75", "gfx1100"):
     found, expected = run(target, rows), ([most for _, most, _ in ROWS], [least for _, _, least in ROWS])
     if found != expected:
         sys.exit(f"{target}: {found} is not {expected}")
+    rows = np.tile(rows, 10)  # which warps hold
+    if run(target, rows) != expected:
+        sys.exit(f"{target}: found something else in long rows")
     if run(target, np.zeros((3, 0), np.float32)) != ([-1] * 3, [-1] * 3):
         sys.exit(f"{target}: found something in nothing")

@@ -496,7 +496,7 @@ static void add_few_terms(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p)
         tcc_attr_remove(&f->attrs, "axes");
 }
 
-/* Variants of one for rows up to each length, the first of which it becomes, and for any. Those of a step would have to
+/* Variants of one for rows up to each length, the first of which it becomes, for few longer ones, and for any. Those of a step would have to
  * agree with the other steps'. */
 static void add_lengths(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p)
 {
@@ -508,6 +508,12 @@ static void add_lengths(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p)
         return;
     }
     assume_length(add_variant(ctx, f, "any"), length, N_ROW_LENGTHS);
+    tcc_dim few = tcc_rows_few(p);
+    if (few.name) {
+        tcc_func *variant = add_variant(ctx, f, "few");
+        assume_length(variant, length, N_ROW_LENGTHS);
+        tcc_assume(variant, "max", few.name, few.size);
+    }
     for (int i = N_ROW_LENGTHS - 1; i > 0; i--) {
         const char *suffix = tcc_arena_printf(ctx->scratch, "%lld", (long long)row_lengths[i]);
         assume_length(add_variant(ctx, f, suffix), length, i);

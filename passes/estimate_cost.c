@@ -44,6 +44,7 @@ typedef struct estimate {
     const tcc_target *target;
     int64_t around; /* its loops: cycles of a tile; the rest is of iterations */
     TCC_VEC(tcc_attr) terms; /* of the sum of all loops' */
+    TCC_VEC(tcc_attr) alone; /* the same where no other CTA hides that an iteration waits for memory */
     TCC_VEC(pitch) pitches;  /* of a loop */
     bool by_element; /* are operands copied */
     bool moves;      /* it only moves data: there is no product */
@@ -289,10 +290,13 @@ static void add_block(estimate *e, const tcc_block *block, const tcc_op *loop, t
         default: break;
         }
     int64_t stages = loop ? tcc_attr_int(&loop->attrs, "stages", 1) : 0;
-    if (e->moves && loop)
-        TCC_PUSH(e->ir->arena, &e->terms, binary(e, TCC_EXPR_mul, number(tcc_moving_cycles(e->target, &w)), times));
-    else if (e->moves)
-        e->around = number(tcc_moving_cycles(e->target, &w)).i;
+    double moving = e->moves ? tcc_moving_cycles(e->target, &w) : 0;
+    if (e->moves && loop) {
+        TCC_PUSH(e->ir->arena, &e->terms, binary(e, TCC_EXPR_mul, number(moving), times));
+        double alone = fmax(moving, e->target->latency_cycles);
+        TCC_PUSH(e->ir->arena, &e->alone, binary(e, TCC_EXPR_mul, number(alone), times));
+    } else if (e->moves)
+        e->around = number(moving).i;
     else if (loop)
         TCC_PUSH(e->ir->arena, &e->terms, binary(e, TCC_EXPR_mul, iteration_cycles(e, &w, stages), times));
     else
@@ -307,7 +311,8 @@ static tcc_attr multiprocessors(estimate *e)
     return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {sms, 2}};
 }
 
-/* Memory is shared by all running CTAs, so elements count, not rounds of tiles. */
+/* Memory is shared by all running CTAs, so elements count, not rounds of tiles; but one that sweeps over rows takes as
+ * long as its own loads, however few others there are. */
 static tcc_attr moving(estimate *e, const tcc_op *grid, tcc_attr cycles)
 {
     tcc_attr extents = tcc_attr_list(&grid->attrs, "extents"), tile = tcc_attr_list(&grid->attrs, "tile");
@@ -321,6 +326,8 @@ static tcc_attr moving(estimate *e, const tcc_op *grid, tcc_attr cycles)
     factors[n++] = cycles;
     tcc_attr by = binary(e, TCC_EXPR_mul, multiprocessors(e), elements);
     tcc_attr all = binary(e, TCC_EXPR_ceildiv, tcc_expr_attr(e->ir, TCC_EXPR_mul, n, factors, 1), by);
+    if (tcc_attr_find(&grid->block->func->attrs, "row") && e->alone.len)
+        all = binary(e, TCC_EXPR_max, all, sum_of(e, e->alone.len, e->alone.data));
     bool single = tcc_attr_list(&grid->attrs, "spread").list.items[0].i == 1; /* for what the others cannot take */
     return binary(e, TCC_EXPR_add, all, number(e->target->latency_cycles + single));
 }

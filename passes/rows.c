@@ -326,6 +326,35 @@ static void choose_beside(const tcc_func *f, const tcc_space *p, int64_t *terms,
         *terms = TCC_ROWS_BESIDE_HELD;
 }
 
+tcc_dim tcc_rows_few(const tcc_space *p)
+{
+    tcc_dim few = {NULL, TCC_ROWS_FEW};
+    for (size_t i = 0; i < p->n_axes; i++) {
+        tcc_dim extent = p->extents[i];
+        if (i == (size_t)p->along || !*p->axes[i])
+            continue;
+        if (extent.name && few.name)
+            return (tcc_dim){NULL, 0};
+        few.name = extent.name ? extent.name : few.name;
+        few.size /= extent.name ? 1 : extent.size ? extent.size : 1;
+    }
+    return few.size ? few : (tcc_dim){NULL, 0};
+}
+
+/* Whether a variant is for few rows, none of which is in parts. What it assumes of is no dimension of merged indices, but
+ * their number is assumed for no other reason. */
+static bool are_few(const tcc_func *f, const tcc_space *p)
+{
+    const tcc_attr assumes = tcc_attr_list(&f->attrs, "assumes");
+    const char *length = p->extents[p->along].name;
+    tcc_dim few = tcc_rows_few(p);
+    bool assumed = false;
+    for (size_t i = 0; i < assumes.list.n && few.name; i++)
+        assumed |= tcc_attr_is_record(assumes.list.items[i], "max", "si") &&
+                   (!length || strcmp(assumes.list.items[i].list.items[1].s, length));
+    return !tcc_rows_parts(f) && few.size && (assumed || !few.name);
+}
+
 /* The fewest columns that hold every row, a power of two or three times one of which all lanes have vectors; those that
  * are swept over if there are too many. */
 static int64_t columns_of(const tcc_func *f, const tcc_space *p)
@@ -334,7 +363,7 @@ static int64_t columns_of(const tcc_func *f, const tcc_space *p)
     while (!tcc_assumes_max(f, p->extents[1], columns) && columns < TCC_ROWS_MOST_COLUMNS)
         columns *= 2;
     if (!tcc_assumes_max(f, p->extents[1], columns))
-        return TCC_ROWS_SWEPT_COLUMNS;
+        return are_few(f, p) ? TCC_ROWS_FEW_COLUMNS : TCC_ROWS_SWEPT_COLUMNS;
     int64_t fewer = columns / 4 * 3;
     return fewer % lanes == 0 && tcc_assumes_max(f, p->extents[1], fewer) ? fewer : columns;
 }

@@ -29,6 +29,8 @@ enum {
     TCC_ROWS_ELEMENTS = 32,       /* of a row that a lane has, at most */
     TCC_ROWS_MOST_COLUMNS = 16384, /* in one sweep */
     TCC_ROWS_SWEPT_COLUMNS = 4096, /* at a time in several */
+    TCC_ROWS_FEW = 256,            /* rows that do not fill the device with CTAs which sweep so over them */
+    TCC_ROWS_FEW_COLUMNS = 16384,  /* at a time of these */
     TCC_ROWS_PARTS = 1024,         /* of the only row, each of which has CTAs of its own */
     TCC_ROWS_BESIDE_PARTS = 64,    /* of rows beside each other */
     TCC_ROWS_BESIDE_DEPTH = 128,   /* terms of such a part that follow each other */
@@ -41,6 +43,9 @@ const tcc_op *tcc_rows_parts(const tcc_func *f);
 bool tcc_rows_arrange(tcc_pointwise_tile *t, const tcc_space *p, int64_t rows, int64_t columns, int64_t vector);
 /* For the tile in the function's schedule. */
 bool tcc_rows_tile_of(const tcc_func *f, const tcc_space *p, tcc_rows_tile *t);
+/* The dimension of which few values mean that rows are few, and how many; without name where they are few or are not,
+ * whatever it is. */
+tcc_dim tcc_rows_few(const tcc_space *p);
 /* Whether parts consist of whole tiles. */
 bool tcc_rows_can_part(const tcc_func *f, const tcc_space *p, int64_t rows, int64_t columns);
 /* choose-schedule: completes what the user gave. */

@@ -4,7 +4,8 @@
  * After:   func @f(…) {row = n, block = 512, min_ctas = 2, …}
  *
  * CTAs that hold rows load them, reduce them and store them, one after the other: memory is busy while others are at
- * another point. An assembler takes more registers than it needs unless it is told how many CTAs are to have room.
+ * another point. An assembler takes more registers than it needs unless it is told how many CTAs are to have room. Where
+ * these would be very few, and rows are narrow, it is trusted to load late what is needed late.
  *
  * Requires the target level, of NVIDIA. Preserves the body.
  *
@@ -17,7 +18,10 @@ enum {
     THREADS = 1024, /* of a multiprocessor, with which memory is busy */
     FEW = 16,       /* registers: of more, assemblers were seen to need twice those that are live, and then spilled.
                      * Words have twice to eight times the addresses. */
-    WORD_BYTES = 4
+    WORD_BYTES = 4,
+    TOO_FEW = 2,     /* CTAs, which leave memory idle */
+    MORE = 4,        /* in their place */
+    SPARE = 16       /* registers with which assemblers load late rather than spill, of 16-bit elements in vectors */
 };
 
 /* The narrowest loads of rows, in bytes; 0: single elements. These need registers for their addresses, too, and are slower
@@ -34,15 +38,42 @@ static int64_t narrowest_load(const tcc_func *f)
     return least;
 }
 
+/* Whether whole rows are held, of elements of 16 bits or less, whose vectors need few addresses. */
+static bool holds_narrow_rows(tcc_func *f)
+{
+    enum { NARROW_BITS = 16 };
+    bool narrow = true;
+    for (tcc_op *op = f->body->first; op && narrow; op = tcc_walk_next(op, f->body))
+        if (op->code == TCC_OP_scf_for) {
+            narrow = false; /* loops sweep over them */
+        } else if (op->code == TCC_OP_nvvm_ld_global || op->code == TCC_OP_nvvm_st_global) {
+            const tcc_type *moved = tcc_op_moves(op);
+            narrow = tcc_type_count(moved) == 1 || tcc_scalar_bits(moved->elem) <= NARROW_BITS;
+        }
+    return narrow;
+}
+
+/* The most CTAs, of so many threads and with so many registers, up to some number. */
+static int64_t count_ctas(const tcc_func *f, int64_t block, int64_t registers, int64_t most)
+{
+    while (most > 1 && tcc_launched_registers(tcc_target_of(f->ir), block * most) < registers)
+        most--;
+    return most;
+}
+
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     int64_t block = tcc_attr_int(&f->attrs, "block", 0), ctas = block ? THREADS / block : 0;
     int64_t loaded = narrowest_load(f);
     if (!tcc_attr_find(&f->attrs, "row") || !tcc_attr_find(&f->attrs, "min_ctas") || ctas < 2 || !loaded)
         return TCC_OK;
-    int64_t need = tcc_live_registers(f, ctx->scratch).registers * 2 - (loaded > WORD_BYTES ? FEW : 0);
-    while (ctas > 1 && tcc_launched_registers(tcc_target_of(f->ir), block * ctas) < need)
-        ctas--;
+    int64_t most = ctas, need = tcc_live_registers(f, ctx->scratch).registers * 2 - (loaded > WORD_BYTES ? FEW : 0);
+    ctas = count_ctas(f, block, need, most);
+    if (ctas <= TOO_FEW && ctas < most && loaded > WORD_BYTES && holds_narrow_rows(f)) {
+        need = tcc_live_late_registers(f, ctx->scratch).registers + SPARE;
+        int64_t more = count_ctas(f, block, need, most < MORE ? most : MORE);
+        ctas = more > ctas ? more : ctas;
+    }
     tcc_attr_set_int(ctx->ir, &f->attrs, "min_ctas", ctas);
     *changed = true;
     return TCC_OK;

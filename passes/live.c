@@ -28,6 +28,7 @@ typedef struct counting {
     tcc_map values; /* to size_t[], numbers of units, one for each element; 0: it takes no register */
     TCC_VEC(unit) units;
     size_t n_ops;
+    bool loads_wait; /* as what is computed element by element does */
 } counting;
 
 static span *span_of(const counting *c, const tcc_op *op)
@@ -168,10 +169,12 @@ static int64_t *limits(const counting *c, const tcc_func *f)
 
 /* ---- elements that wait -------------------------------------------------------------------- */
 
-static bool can_wait(const tcc_op *op)
+static bool can_wait(const counting *c, const tcc_op *op)
 {
-    return tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE && op->n_operands && op->n_results == 1 &&
-           op->results[0].type->kind == TCC_KIND_vec && tcc_type_count(op->results[0].type) > 1;
+    bool waits = tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE ||
+                 (c->loads_wait && op->code == TCC_OP_nvvm_ld_global);
+    return waits && op->n_operands && op->n_results == 1 && op->results[0].type->kind == TCC_KIND_vec &&
+           tcc_type_count(op->results[0].type) > 1;
 }
 
 /* When an element of op's result is computed. */
@@ -179,7 +182,7 @@ static size_t moment_of(const counting *c, const tcc_op *op, size_t e)
 {
     const size_t *units = op->n_results == 1 ? tcc_map_get(&c->values, &op->results[0]) : NULL;
     size_t begin = span_of(c, op)->begin;
-    const unit *u = units && can_wait(op) && units[e] ? &c->units.data[units[e]] : NULL;
+    const unit *u = units && can_wait(c, op) && units[e] ? &c->units.data[units[e]] : NULL;
     return u && u->needed > begin ? u->needed : begin;
 }
 
@@ -210,7 +213,7 @@ static void wait_for_uses(counting *c)
     }
     for (tcc_op *op = c->body->first; op; op = tcc_walk_next(op, c->body)) {
         const size_t *units = op->n_results == 1 ? tcc_map_get(&c->values, &op->results[0]) : NULL;
-        for (size_t e = 0; units && can_wait(op) && e < count_of(op->results[0].type); e++)
+        for (size_t e = 0; units && can_wait(c, op) && e < count_of(op->results[0].type); e++)
             c->units.data[units[e]].first = moment_of(c, op, e);
     }
 }
@@ -233,9 +236,10 @@ static tcc_live count_live(counting *c, const tcc_func *f)
     return most;
 }
 
-tcc_live tcc_live_registers(const tcc_func *f, tcc_arena *scratch)
+static tcc_live count_both(const tcc_func *f, tcc_arena *scratch, bool loads_wait)
 {
-    counting c = {.arena = scratch, .body = f->body, .spans = TCC_MAP(scratch), .values = TCC_MAP(scratch)};
+    counting c = {.arena = scratch, .body = f->body, .spans = TCC_MAP(scratch), .values = TCC_MAP(scratch),
+                  .loads_wait = loads_wait};
     TCC_PUSH(scratch, &c.units, (unit){0}); /* number 0 */
     number_ops(&c);
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
@@ -244,4 +248,14 @@ tcc_live tcc_live_registers(const tcc_func *f, tcc_arena *scratch)
     wait_for_uses(&c);
     tcc_live late = count_live(&c, f);
     return late.registers - late.limit < early.registers - early.limit ? late : early;
+}
+
+tcc_live tcc_live_registers(const tcc_func *f, tcc_arena *scratch)
+{
+    return count_both(f, scratch, false);
+}
+
+tcc_live tcc_live_late_registers(const tcc_func *f, tcc_arena *scratch)
+{
+    return count_both(f, scratch, true);
 }

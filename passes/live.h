@@ -14,5 +14,7 @@ typedef struct tcc_live {
 /* Counts what an assembler that keeps the order of ops needs at least. What comes with its instruction is not counted:
  * constants, parameters, offsets of addresses, predicates. */
 tcc_live tcc_live_registers(const tcc_func *f, tcc_arena *scratch);
+/* The same for one that also loads from global memory only what it needs next. */
+tcc_live tcc_live_late_registers(const tcc_func *f, tcc_arena *scratch);
 
 #endif

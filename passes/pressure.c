@@ -319,7 +319,7 @@ void tcc_pressure_set(tcc_func *f, const tcc_pressure *p, tcc_loc place)
 }
 
 /* More values are live at once than a thread has registers. Where the pressure has been counted, ptxas can move most of
- * the loads that run ahead. Without memory there is no warning. */
+ * the loads that run ahead, and those of rows, as choose-ctas counts on. Without memory there is no warning. */
 static void warn_of_live(const tcc_func *f, tcc_diag *diag)
 {
     enum { MOVED = 32 };
@@ -330,7 +330,8 @@ static void warn_of_live(const tcc_func *f, tcc_diag *diag)
         return;
     tcc_arena_set_oom(scratch, &oom);
     if (!setjmp(oom)) {
-        tcc_live live = tcc_live_registers(f, scratch);
+        bool has_rows = tcc_attr_find(&f->attrs, "row");
+        tcc_live live = has_rows ? tcc_live_late_registers(f, scratch) : tcc_live_registers(f, scratch);
         if (live.registers > live.limit + (counted ? MOVED : 0))
             tcc_warn(diag, f->loc,
                      "kernel '%s' may spill registers: up to %lld of a thread are live at once; the limit is %lld",

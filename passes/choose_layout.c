@@ -11,7 +11,7 @@
  * of 16 bytes and its staging fits; where only the rows are not, in words of all threads; else straight from
  * registers.
  *
- * Requires choose-schedule and fuse-epilogue. Preserves everything but the attributes.
+ * Requires choose-schedule and tile. Preserves everything but the attributes.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>

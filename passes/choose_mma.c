@@ -47,5 +47,5 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 
 const tcc_pass tcc_pass_choose_mma = {
     "choose-mma", "decide the matrix instruction of every tile.mma", .run = run,
-    .requires = TCC_UP_TO(fused),
+    .requires = TCC_UP_TO(tiles),
     .leaves = TCC_STATE(instructions)};

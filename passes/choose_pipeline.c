@@ -6,7 +6,7 @@
  * This is the last use of the function's schedule: later passes read the attributes of ops, and its
  * keys are kept only for printing.
  *
- * Requires choose-schedule and tile-contraction. Preserves everything but the attributes.
+ * Requires choose-schedule and tile. Preserves everything but the attributes.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "ir/machine.h"
@@ -64,5 +64,5 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 
 const tcc_pass tcc_pass_choose_pipeline = {
     "choose-pipeline", "decide how the copies of a loop are pipelined, and by which warps", .run = run,
-    .requires = TCC_UP_TO(fused),
+    .requires = TCC_UP_TO(tiles),
     .leaves = TCC_STATE(stages)};

@@ -267,5 +267,4 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_dce = {
-    "dce", "delete unused ops", .run = run,
-    .leaves = TCC_STATE(swept)};
+    "dce", "delete unused ops", .run = run};

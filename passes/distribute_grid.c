@@ -38,7 +38,7 @@
  * rows of A and columns of B. `raster` selects other orders (raster.c). All further axes are outside, the last of
  * them varying fastest.
  *
- * Requires fuse-epilogue. Preserves the grid's body.
+ * Requires tile. Preserves the grid's body.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "ir/schedule_key.h"
@@ -380,6 +380,6 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 
 const tcc_pass tcc_pass_distribute_grid = {
     "distribute-grid", "decide which tiles each CTA computes", .run = run,
-    .requires = TCC_UP_TO(fused),
+    .requires = TCC_UP_TO(tiles),
     .leaves = TCC_STATE(ctas),
     .undoes = TCC_STATE(grid)};

@@ -29,21 +29,9 @@ static bool is_sum_without_schedule(const tcc_func *f, const tcc_op *op)
     return !tcc_schedule_is_valid(&s);
 }
 
-static bool is_sum_in_use(const tcc_func *f, const tcc_op *op)
-{
-    (void)f;
-    return op->code == TCC_OP_tensor_reduce && op->results[0].n_uses;
-}
-
 static bool is_field(const tcc_op *op)
 {
     return op->n_results && op->results[0].type->kind == TCC_KIND_field;
-}
-
-static bool is_dead_field(const tcc_func *f, const tcc_op *op)
-{
-    (void)f;
-    return is_field(op) && !op->n_regions && !op->results[0].n_uses;
 }
 
 static bool is_of_tensors(const tcc_func *f, const tcc_op *op)

@@ -21,10 +21,7 @@
     PASS(merge_indices)                                                                            \
     PASS(choose_schedule)                                                                          \
     PASS(split_sums)                                                                               \
-    PASS(tile_contraction)                                                                         \
-    PASS(tile_rows)                                                                                \
-    PASS(tile_pointwise)                                                                           \
-    PASS(fuse_epilogue)                                                                            \
+    PASS(tile)                                                                                     \
     PASS(choose_mma)                                                                               \
     PASS(choose_layout)                                                                            \
     PASS(estimate_cost)                                                                            \

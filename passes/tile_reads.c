@@ -56,7 +56,7 @@ static tcc_value *combine(tcc_tiling *t, tcc_opcode op, tcc_value *a, tcc_value 
 static tcc_value *number_of_index(tcc_tiling *t, const char *index)
 {
     tcc_ir *ir = t->b.func->ir;
-    tcc_value *first = t->at(t->user, index);
+    tcc_value *first = tcc_tiling_first(t, index);
     int x = direction_of(t, index);
     if (x < 0)
         return first;
@@ -79,7 +79,7 @@ static tcc_value *number_of(tcc_tiling *t, const tcc_index_expr *x, bool firsts)
 static tcc_value *number_of_factor(tcc_tiling *t, const tcc_index_factor *f, bool firsts)
 {
     switch (f->kind) {
-    case TCC_FACTOR_INDEX: return firsts ? t->at(t->user, f->name) : number_of_index(t, f->name);
+    case TCC_FACTOR_INDEX: return firsts ? tcc_tiling_first(t, f->name) : number_of_index(t, f->name);
     case TCC_FACTOR_DIM: return tcc_build_extent(&t->b, (tcc_dim){.name = f->name});
     default: break;
     }

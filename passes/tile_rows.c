@@ -1,4 +1,4 @@
-/* tile-rows: compute a row kernel row by row.
+/* tile_rows: reductions along rows, which a tile has whole.
  *
  * Before:  func @f(…) {row = n, tile = [m, 1, n, 4096], assumes = [[max, N, 4096], …], …} {
  *            %x = tensor.read %X {map = [m, n]} : field<f32[m, n]>
@@ -21,24 +21,15 @@
  * Terms beyond the end of a row become what changes no result. Where its length is a multiple of a vector, one condition
  * serves all elements of each.
  *
- * Requires choose-schedule. After it no field is left.
- */
-/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <string.h>
-
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "ir/assume.h"
-#include "ir/reduction.h"
 #include "passes/arith.h"
-#include "passes/passes.h"
-#include "passes/rows.h"
-#include "passes/tiling.h"
+#include "passes/tile.h"
 
 typedef struct rows {
-    tcc_func *f;
-    tcc_arena *scratch;
+    tcc_tiler *w;
     const tcc_space *p;
-    tcc_op *grid;
-    tcc_tiling t;
+    tcc_tiling *t;     /* w's */
     tcc_value *column; /* the first of the tile */
     tcc_value *inside; /* which elements of the tile are in the row; NULL: it was not asked yet */
     bool whole;        /* all are */
@@ -48,15 +39,12 @@ typedef struct rows {
     tcc_map sweeps;    /* fields: in which sweep they are known, from 1 on */
 } rows;
 
-static tcc_value *origin_of(void *user, const char *index)
+/* The tile's first column. */
+static void begin_at(rows *r, tcc_value *column)
 {
-    const rows *r = user;
-    size_t i = 0;
-    if (!strcmp(index, r->p->row))
-        return r->column;
-    while (strcmp(r->p->axes[i], index))
-        i++;
-    return r->grid->regions[0]->args[i];
+    r->column = column;
+    r->inside = NULL;
+    tcc_tiling_place(r->t, r->p->row, column);
 }
 
 static bool is_field(const tcc_op *op)
@@ -81,23 +69,23 @@ static bool is_along_row(const rows *r, const tcc_op *op)
 /* A tile of what is reduced, with this many elements of a row. */
 static const tcc_type *tile_type(const rows *r, const tcc_op *reduce, int64_t n)
 {
-    int64_t sizes[] = {r->t.sizes[0], r->t.sizes[1]};
+    int64_t sizes[] = {r->t->sizes[0], r->t->sizes[1]};
     sizes[r->along] = n;
-    return tcc_type_sized(r->f->ir, TCC_KIND_tile, reduce->results[0].type->elem, 2, sizes);
+    return tcc_type_sized(r->w->f->ir, TCC_KIND_tile, reduce->results[0].type->elem, 2, sizes);
 }
 
 static tcc_value *build_start(rows *r, const tcc_op *reduce, int64_t n)
 {
-    return tcc_tiling_start(&r->t, tile_type(r, reduce, n), tcc_reduction_of(reduce));
+    return tcc_tiling_start(r->t, tile_type(r, reduce, n), tcc_reduction_of(reduce));
 }
 
 static tcc_value *build_inside(rows *r)
 {
-    tcc_builder *b = &r->t.b;
-    tcc_ir *ir = r->f->ir;
+    tcc_builder *b = &r->t->b;
+    tcc_ir *ir = r->w->f->ir;
     if (r->inside)
         return r->inside;
-    const tcc_type *i32 = tcc_type_sized(ir, TCC_KIND_tile, TCC_i32, 2, r->t.sizes);
+    const tcc_type *i32 = tcc_type_sized(ir, TCC_KIND_tile, TCC_i32, 2, r->t->sizes);
     tcc_value *number = TCC_EMIT(b, tile_index, i32, NULL);
     tcc_attr_set_int(ir, &number->def->attrs, "dim", r->along);
     if (r->unit > 1)
@@ -106,68 +94,57 @@ static tcc_value *build_inside(rows *r)
     int64_t column;
     if (!tcc_value_is_int(r->column, &column) || column)
         left = tcc_arith_bin(b, TCC_OP_arith_sub, left, r->column);
-    r->inside = tcc_arith_cmp(b, "lt", number, tcc_tiling_broadcast(&r->t, left, i32));
+    r->inside = tcc_arith_cmp(b, "lt", number, tcc_tiling_broadcast(r->t, left, i32));
     return r->inside;
 }
 
 static tcc_value *build_where(rows *r, const tcc_op *reduce, tcc_value *cond, tcc_value *v)
 {
-    return TCC_EMIT(&r->t.b, arith_select, v->type, cond, v, build_start(r, reduce, r->t.sizes[r->along]));
+    return TCC_EMIT(&r->t->b, arith_select, v->type, cond, v, build_start(r, reduce, r->t->sizes[r->along]));
 }
 
 /* The terms of a reduction in the tile. Nobody asks what a field is beyond the end of a row, so what is put there for
  * a reduction stays: another copy of the row would take registers. */
 static tcc_value *build_terms(rows *r, const tcc_op *reduce)
 {
-    const tcc_type *type = tile_type(r, reduce, r->t.sizes[r->along]);
+    const tcc_type *type = tile_type(r, reduce, r->t->sizes[r->along]);
     tcc_value *term = TCC_VIEW(tensor_reduce, reduce)->a;
-    r->t.b.loc = reduce->loc;
-    tcc_value *v = tcc_value_map_get(r->t.map, term);
+    r->t->b.loc = reduce->loc;
+    tcc_value *v = tcc_value_map_get(r->t->map, term);
     bool is_whole = v->type == type;
-    v = tcc_arith_cast(&r->t.b, tcc_type_with_elem(r->f->ir, v->type, type->elem), v);
-    v = tcc_tiling_broadcast(&r->t, v, type);
+    v = tcc_arith_cast(&r->t->b, tcc_type_with_elem(r->w->f->ir, v->type, type->elem), v);
+    v = tcc_tiling_broadcast(r->t, v, type);
     if (!r->whole)
         v = build_where(r, reduce, build_inside(r), v);
     if (!r->whole && is_whole)
-        tcc_value_map_set(r->t.map, term, v);
+        tcc_value_map_set(r->t->map, term, v);
     if (reduce->n_operands > 1)
         v = build_where(r, reduce,
-                        tcc_tiling_broadcast(&r->t, tcc_value_map_get(r->t.map, reduce->operands[1]), type), v);
+                        tcc_tiling_broadcast(r->t, tcc_value_map_get(r->t->map, reduce->operands[1]), type), v);
     return v;
 }
 
 static void finish(rows *r, const tcc_op *reduce, tcc_value *terms)
 {
-    tcc_value *v = TCC_EMIT(&r->t.b, tile_reduce, tile_type(r, reduce, 1), terms);
-    tcc_attr_set_int(r->f->ir, &v->def->attrs, "dim", r->along);
-    tcc_attr_set_str(r->f->ir, &v->def->attrs, "kind", tcc_reduction_words[tcc_reduction_of(reduce)]);
+    tcc_value *v = TCC_EMIT(&r->t->b, tile_reduce, tile_type(r, reduce, 1), terms);
+    tcc_attr_set_int(r->w->f->ir, &v->def->attrs, "dim", r->along);
+    tcc_attr_set_str(r->w->f->ir, &v->def->attrs, "kind", tcc_reduction_words[tcc_reduction_of(reduce)]);
     v->name = reduce->results[0].name;
-    tcc_value_map_set(r->t.map, &reduce->results[0], v);
-}
-
-static void build_write(rows *r, const tcc_op *op)
-{
-    tcc_value *tensor = TCC_VIEW(tensor_write, op)->tensor;
-    tcc_value *v = tcc_value_map_get(r->t.map, TCC_VIEW(tensor_write, op)->a);
-    int64_t sizes[] = {r->t.sizes[0], r->t.sizes[1]};
-    sizes[r->along] = is_along_row(r, op) ? sizes[r->along] : 1;
-    r->t.b.loc = op->loc;
-    v = tcc_tiling_broadcast(&r->t, v, tcc_type_sized(r->f->ir, TCC_KIND_tile, v->type->elem, 2, sizes));
-    tcc_tiling_access(&r->t, op, TCC_OP_tile_store, (tcc_value *[]){v, tensor}, 2, 0, NULL);
+    tcc_value_map_set(r->t->map, &reduce->results[0], v);
 }
 
 /* ---- one sweep ------------------------------------------------------------------------------ */
 
 static void build_whole_rows(rows *r)
 {
-    r->column = tcc_build_i32(&r->t.b, 0);
-    for (tcc_op *op = r->f->body->first; op; op = op->next)
+    begin_at(r, tcc_build_i32(&r->t->b, 0));
+    for (tcc_op *op = r->w->f->body->first; op; op = op->next)
         if (is_reduction(op))
             finish(r, op, build_terms(r, op));
         else if (op->code == TCC_OP_tensor_write)
-            build_write(r, op);
+            tcc_tiler_write(r->w, op);
         else
-            tcc_tiling_op(&r->t, op);
+            tcc_tiling_op(r->t, op);
 }
 
 /* ---- several sweeps --------------------------------------------------------------------------- */
@@ -181,7 +158,7 @@ static uintptr_t sweep_of(const rows *r, const tcc_value *v)
 static uintptr_t find_sweeps(rows *r)
 {
     uintptr_t last = 1;
-    for (tcc_op *op = r->f->body->first; op; op = op->next) {
+    for (tcc_op *op = r->w->f->body->first; op; op = op->next) {
         uintptr_t sweep = 1;
         for (unsigned i = 0; i < op->n_operands; i++)
             sweep = sweep_of(r, op->operands[i]) > sweep ? sweep_of(r, op->operands[i]) : sweep;
@@ -200,27 +177,23 @@ static bool is_goal(const rows *r, const tcc_op *op, uintptr_t sweep, bool last)
     return last && op->code == TCC_OP_tensor_write && is_along_row(r, op);
 }
 
-/* The fields along the row that goals are computed of. */
+/* The goals of a sweep, and the fields along the row that they are computed of. */
 static tcc_map find_needed(const rows *r, uintptr_t sweep, bool last)
 {
-    tcc_map needed = TCC_MAP(r->scratch);
-    for (tcc_op *op = r->f->body->last; op; op = op->prev) {
-        bool is_needed = is_goal(r, op, sweep, last) || (is_field(op) && tcc_map_get(&needed, op));
-        if (!is_needed || (is_reduction(op) && !is_goal(r, op, sweep, last)))
-            continue;
-        for (unsigned i = 0; i < op->n_operands; i++)
-            if (op->operands[i]->def && is_field(op->operands[i]->def))
-                *tcc_map_at(&needed, op->operands[i]->def) = op;
-    }
+    tcc_map needed = TCC_MAP(r->w->ctx->scratch);
+    for (tcc_op *op = r->w->f->body->first; op; op = op->next)
+        if (is_goal(r, op, sweep, last))
+            *tcc_map_at(&needed, op) = op;
+    tcc_tiler_need(r->w, &needed);
     return needed;
 }
 
 /* What does not vary along the row and is known before a sweep, but was not before the last. */
 static void build_around(rows *r, uintptr_t sweep)
 {
-    for (tcc_op *op = r->f->body->first; op; op = op->next)
+    for (tcc_op *op = r->w->f->body->first; op; op = op->next)
         if (is_field(op) && !is_reduction(op) && !is_along_row(r, op) && sweep_of(r, &op->results[0]) == sweep)
-            tcc_tiling_op(&r->t, op);
+            tcc_tiling_op(r->t, op);
 }
 
 typedef TCC_VEC(tcc_op *) ops;
@@ -235,11 +208,11 @@ typedef struct part_tiles {
 /* Their number is counted, since an element beyond the end of the row by all parts may be too large for an i32. */
 static part_tiles count_tiles(rows *r, const tcc_op *in_parts)
 {
-    tcc_builder *b = &r->t.b;
+    tcc_builder *b = &r->t->b;
     const tcc_attr *parts = tcc_attr_list(&in_parts->attrs, "parts").list.items;
     int64_t depth = parts[2].i;
-    part_tiles t = {.together = depth / r->t.sizes[r->along], .by = depth * parts[1].i};
-    t.first = tcc_arith_mul(b, origin_of(r, parts[0].s), depth);
+    part_tiles t = {.together = depth / r->t->sizes[r->along], .by = depth * parts[1].i};
+    t.first = tcc_arith_mul(b, tcc_tiling_first(r->t, parts[0].s), depth);
     tcc_value *left = tcc_arith_bin(b, TCC_OP_arith_sub, tcc_build_extent(b, r->p->extents[r->along]), t.first);
     tcc_value *last = tcc_arith_add(b, left, -1);
     left = tcc_arith_bin(b, TCC_OP_arith_max, last, tcc_build_i32(b, 0));
@@ -251,37 +224,35 @@ static part_tiles count_tiles(rows *r, const tcc_op *in_parts)
 /* The first element of one of them. */
 static tcc_value *begin_tile(rows *r, const part_tiles *t, tcc_value *number)
 {
-    tcc_builder *b = &r->t.b;
+    tcc_builder *b = &r->t->b;
     tcc_value *next = tcc_arith_mul(b, tcc_arith_div(b, number, t->together), t->by);
     tcc_value *column = tcc_arith_bin(b, TCC_OP_arith_add, t->first, next);
     if (t->together == 1)
         return column;
-    tcc_value *in = tcc_arith_mul(b, tcc_arith_rem(b, number, t->together), r->t.sizes[r->along]);
+    tcc_value *in = tcc_arith_mul(b, tcc_arith_rem(b, number, t->together), r->t->sizes[r->along]);
     return tcc_arith_bin(b, TCC_OP_arith_add, column, in);
 }
 
 static tcc_op *begin_loop(rows *r, const ops *reductions)
 {
     values operands = {0};
-    const tcc_type **types = TCC_NEW_ARRAY(r->scratch, const tcc_type *, reductions->len);
-    const tcc_op *in_parts = tcc_rows_parts(r->f);
+    const tcc_type **types = TCC_NEW_ARRAY(r->w->ctx->scratch, const tcc_type *, reductions->len);
+    const tcc_op *in_parts = tcc_rows_parts(r->w->f);
     part_tiles tiles = {0};
     if (in_parts)
         tiles = count_tiles(r, in_parts);
-    TCC_PUSH(r->scratch, &operands, tcc_build_i32(&r->t.b, 0));
-    TCC_PUSH(r->scratch, &operands, in_parts ? tiles.n : tcc_build_extent(&r->t.b, r->p->extents[r->along]));
-    TCC_PUSH(r->scratch, &operands, tcc_build_i32(&r->t.b, in_parts ? 1 : r->t.sizes[r->along]));
+    TCC_PUSH(r->w->ctx->scratch, &operands, tcc_build_i32(&r->t->b, 0));
+    TCC_PUSH(r->w->ctx->scratch, &operands, in_parts ? tiles.n : tcc_build_extent(&r->t->b, r->p->extents[r->along]));
+    TCC_PUSH(r->w->ctx->scratch, &operands, tcc_build_i32(&r->t->b, in_parts ? 1 : r->t->sizes[r->along]));
     for (size_t i = 0; i < reductions->len; i++) {
-        TCC_PUSH(r->scratch, &operands, build_start(r, reductions->data[i], r->kept));
+        TCC_PUSH(r->w->ctx->scratch, &operands, build_start(r, reductions->data[i], r->kept));
         types[i] = operands.data[operands.len - 1]->type;
     }
-    tcc_op *loop = tcc_op_create(&r->t.b, TCC_OP_scf_for, operands.len, operands.data, reductions->len, types);
-    r->t.b = tcc_builder_at_end(loop->regions[0]);
-    r->t.b.loc = loop->loc;
-    r->column = tcc_block_add_arg(loop->regions[0], operands.data[0]->type, r->p->row);
-    if (in_parts)
-        r->column = begin_tile(r, &tiles, r->column);
-    r->inside = NULL;
+    tcc_op *loop = tcc_op_create(&r->t->b, TCC_OP_scf_for, operands.len, operands.data, reductions->len, types);
+    r->t->b = tcc_builder_at_end(loop->regions[0]);
+    r->t->b.loc = loop->loc;
+    tcc_value *number = tcc_block_add_arg(loop->regions[0], operands.data[0]->type, r->p->row);
+    begin_at(r, in_parts ? begin_tile(r, &tiles, number) : number);
     return loop;
 }
 
@@ -292,8 +263,8 @@ static tcc_value *slice_terms(rows *r, tcc_value *terms, const tcc_type *type, i
     from[r->along] = at;
     if (terms->type == type)
         return terms;
-    tcc_value *v = TCC_EMIT(&r->t.b, tile_slice, type, terms);
-    tcc_attr_set_ints(r->f->ir, &v->def->attrs, "at", 2, from);
+    tcc_value *v = TCC_EMIT(&r->t->b, tile_slice, type, terms);
+    tcc_attr_set_ints(r->w->f->ir, &v->def->attrs, "at", 2, from);
     return v;
 }
 
@@ -303,9 +274,9 @@ static tcc_value *accumulate(rows *r, tcc_op *loop, const tcc_op *reduce)
     const tcc_type *type = tile_type(r, reduce, r->kept);
     tcc_value *acc = tcc_block_add_arg(loop->regions[0], type, "acc"), *terms = build_terms(r, reduce);
     tcc_opcode code = tcc_reduction_op(tcc_reduction_of(reduce));
-    for (int64_t i = 0; i < r->t.sizes[r->along]; i += r->kept) {
+    for (int64_t i = 0; i < r->t->sizes[r->along]; i += r->kept) {
         tcc_value *with[] = {acc, slice_terms(r, terms, type, i)};
-        acc = &tcc_op_create(&r->t.b, code, 2, with, 1, &type)->results[0];
+        acc = &tcc_op_create(&r->t->b, code, 2, with, 1, &type)->results[0];
     }
     return acc;
 }
@@ -315,29 +286,31 @@ static void build_sweep(rows *r, uintptr_t sweep, bool last)
     ops reductions = {0};
     values combined = {0};
     bool any = false;
-    for (tcc_op *op = r->f->body->first; op; op = op->next) {
+    for (tcc_op *op = r->w->f->body->first; op; op = op->next) {
         any |= is_goal(r, op, sweep, last);
         if (is_reduction(op) && is_goal(r, op, sweep, last))
-            TCC_PUSH(r->scratch, &reductions, op);
+            TCC_PUSH(r->w->ctx->scratch, &reductions, op);
     }
     if (!any)
         return;
-    tcc_builder outer = r->t.b;
+    tcc_builder outer = r->t->b;
     tcc_map needed = find_needed(r, sweep, last);
     tcc_op *loop = begin_loop(r, &reductions);
-    for (tcc_op *op = r->f->body->first; op; op = op->next)
-        if (is_reduction(op) && is_goal(r, op, sweep, last)) {
+    for (tcc_op *op = r->w->f->body->first; op; op = op->next)
+        if (!tcc_map_get(&needed, op)) {
+            continue;
+        } else if (is_reduction(op)) {
             tcc_value *acc = accumulate(r, loop, op);
-            TCC_PUSH(r->scratch, &combined, acc);
-        } else if (op->code == TCC_OP_tensor_write && is_goal(r, op, sweep, last)) {
-            build_write(r, op);
-        } else if (is_field(op) && is_along_row(r, op) && tcc_map_get(&needed, op)) {
-            tcc_tiling_op(&r->t, op);
+            TCC_PUSH(r->w->ctx->scratch, &combined, acc);
+        } else if (op->code == TCC_OP_tensor_write) {
+            tcc_tiler_write(r->w, op);
+        } else if (is_along_row(r, op)) {
+            tcc_tiling_op(r->t, op);
         }
-    tcc_op_create(&r->t.b, TCC_OP_scf_yield, combined.len, combined.data, 0, NULL);
-    r->t.b = outer;
+    tcc_op_create(&r->t->b, TCC_OP_scf_yield, combined.len, combined.data, 0, NULL);
+    r->t->b = outer;
     for (size_t i = 0; i < reductions.len; i++) {
-        r->t.b.loc = reductions.data[i]->loc;
+        r->t->b.loc = reductions.data[i]->loc;
         finish(r, reductions.data[i], &loop->results[i]);
     }
 }
@@ -349,72 +322,44 @@ static void build_sweeps(rows *r)
         build_around(r, sweep);
         build_sweep(r, sweep, sweep == last);
     }
-    for (tcc_op *op = r->f->body->first; op; op = op->next)
+    for (tcc_op *op = r->w->f->body->first; op; op = op->next)
         if (op->code == TCC_OP_tensor_write && !is_along_row(r, op))
-            build_write(r, op);
+            tcc_tiler_write(r->w, op);
 }
 
-/* ---- the kernel ---------------------------------------------------------------------------- */
+/* ---- the kind --------------------------------------------------------------------------------- */
 
-/* The grid is over the other indices. */
-static tcc_op *build_grid(rows *r, const tcc_rows_tile *tile)
+static bool find_tile(tcc_tiler *w)
 {
-    const tcc_space *p = r->p;
-    const char *axes[TCC_MAX_AXES];
-    tcc_dim extents[TCC_MAX_AXES];
-    const int64_t sizes[] = {p->along == 0 ? 1 : tile->of.m, p->along == 1 ? 1 : tile->of.n};
-    for (size_t i = 0; i < p->n_axes; i++) {
-        bool is_row = i == (size_t)p->along;
-        axes[i] = is_row ? "" : p->axes[i];
-        extents[i] = is_row ? (tcc_dim){NULL, 1} : p->extents[i];
-    }
-    tcc_builder b = tcc_builder_before(r->f->body->last);
-    b.loc = r->f->body->first->loc;
-    tcc_op *grid = tcc_tiling_grid(&b, p->n_axes, axes, extents, sizes, 0, NULL);
-    tcc_attr_set_ints(r->f->ir, &grid->attrs, "spread", 3,
-                      (int64_t[]){tile->of.vector, tile->of.warps[0], tile->of.warps[1]});
-    return grid;
+    if (!tcc_attr_find(&w->f->attrs, "group") || !tcc_rows_tile_of(w->f, &w->space, &w->held))
+        return false;
+    w->t.sizes[0] = w->held.of.m;
+    w->t.sizes[1] = w->held.of.n;
+    return true;
 }
 
 /* Whether the rows' length is known or assumed to be a multiple of n elements. */
 static bool is_multiple(const rows *r, int64_t n)
 {
     tcc_dim length = r->p->extents[r->along];
-    return length.name ? tcc_assumes_multiple(r->f, length, n) != NULL : length.size % n == 0;
+    return length.name ? tcc_assumes_multiple(r->w->f, length, n) != NULL : length.size % n == 0;
 }
 
-static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+static void build(tcc_tiler *w)
 {
-    tcc_space p;
-    tcc_rows_tile tile;
-    if (!tcc_func_is_variant(f) || !tcc_attr_find(&f->attrs, "group") || !tcc_space_of(f, &p) || !p.row ||
-        !tcc_rows_tile_of(f, &p, &tile))
-        return TCC_OK;
-    if (!tcc_tiling_check_function(ctx, f))
-        return TCC_ERR_UNSUPPORTED;
-    rows r = {.f = f, .scratch = ctx->scratch, .p = &p, .along = p.along, .sweeps = TCC_MAP(ctx->scratch)};
-    r.grid = build_grid(&r, &tile);
-    r.t = (tcc_tiling){.b = tcc_builder_at_end(r.grid->regions[0]),
-                       .axes = {p.axes[0], p.axes[1]},
-                       .sizes = {tile.of.m, tile.of.n},
-                       .at = origin_of,
-                       .user = &r,
-                       .map = tcc_value_map_create(ctx->scratch)};
-    r.t.b.loc = r.grid->loc;
-    r.kept = p.along ? tile.of.n : tile.of.warps[0]; /* a warp's lanes have all of a row's elements, or one */
-    for (r.unit = p.along ? tile.of.vector : 1; r.unit > 1 && !is_multiple(&r, r.unit);)
+    const tcc_pointwise_tile *tile = &w->held.of;
+    const tcc_space *p = &w->space;
+    rows r = {.w = w, .p = p, .t = &w->t, .along = p->along, .sweeps = TCC_MAP(w->ctx->scratch)};
+    tcc_attr_set_ints(w->f->ir, &w->grid->attrs, "spread", 3,
+                      (int64_t[]){tile->vector, tile->warps[0], tile->warps[1]});
+    r.kept = p->along ? tile->n : tile->warps[0]; /* a warp's lanes have all of a row's elements, or one */
+    for (r.unit = p->along ? tile->vector : 1; r.unit > 1 && !is_multiple(&r, r.unit);)
         r.unit /= 2;
-    r.whole = !p.extents[r.along].name && p.extents[r.along].size % r.t.sizes[r.along] == 0;
-    if (tile.one_sweep)
+    r.whole = !p->extents[r.along].name && p->extents[r.along].size % w->t.sizes[r.along] == 0;
+    if (w->held.one_sweep)
         build_whole_rows(&r);
     else
         build_sweeps(&r);
-    tcc_tiling_erase_fields(f);
-    tcc_attr_remove(&f->attrs, "axes"); /* the grid has them */
-    *changed = true;
-    return TCC_OK;
 }
 
-const tcc_pass tcc_pass_tile_rows = {
-    "tile-rows", "compute a row kernel row by row", .run = run, .requires = TCC_UP_TO(schedule),
-    .leaves = TCC_STATE(fused)};
+const tcc_tile_kind tcc_tile_rows = {find_tile, NULL, build};

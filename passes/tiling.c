@@ -3,44 +3,30 @@
 
 #include <string.h>
 
-#include "ir/schedule_key.h"
 #include "ir/target.h"
 #include "passes/space.h"
-#include "passes/schedule.h"
 #include "support/map.h"
 
-tcc_op *tcc_tiling_grid(tcc_builder *b, size_t n, const char *const *axes, const tcc_dim *extents,
-                        const int64_t sizes[2], size_t n_results, const tcc_type *const *types)
+/* In a list, since what is built in a loop has places of its own, and those around it. */
+struct tcc_place {
+    const char *index;
+    tcc_value *first;
+    const struct tcc_place *next;
+};
+
+void tcc_tiling_place(tcc_tiling *t, const char *index, tcc_value *first)
 {
-    tcc_ir *ir = b->func->ir;
-    tcc_op *grid = tcc_op_create(b, TCC_OP_tile_grid, 0, NULL, n_results, types);
-    tcc_attr *items = TCC_NEW_ARRAY(ir->arena, tcc_attr, n);
-    int64_t *tile = TCC_NEW_ARRAY(ir->arena, int64_t, n);
-    for (size_t i = 0; i < n; i++) {
-        items[i] = extents[i].name ? (tcc_attr){.kind = TCC_ATTR_STR, .s = extents[i].name}
-                                   : (tcc_attr){.kind = TCC_ATTR_INT, .i = extents[i].size};
-        tile[i] = i < 2 ? sizes[i] : 1;
-        tcc_block_add_arg(grid->regions[0], tcc_type_scalar(ir, TCC_i32), *axes[i] ? axes[i] : NULL);
-    }
-    tcc_attr_set_strs(ir, &grid->attrs, "axes", n, axes);
-    tcc_attr_set(ir, &grid->attrs, "extents", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, n}},
-                 (tcc_loc){0, 0});
-    tcc_attr_set_ints(ir, &grid->attrs, "tile", n, tile);
-    if (tcc_schedule_key_of(b->func, TCC_KEY_raster, TCC_RASTER_GROUPED) == TCC_RASTER_GROUPED)
-        tcc_attr_set_int(ir, &grid->attrs, "group", tcc_schedule_key_of(b->func, TCC_KEY_group, 1));
-    else
-        tcc_attr_set_str(ir, &grid->attrs, "raster", tcc_attr_str(&b->func->attrs, "raster", ""));
-    return grid;
+    struct tcc_place *place = TCC_NEW(t->b.func->ir->arena, struct tcc_place);
+    *place = (struct tcc_place){index, first, t->places};
+    t->places = place;
 }
 
-void tcc_tiling_hoist(tcc_op *grid)
+tcc_value *tcc_tiling_first(const tcc_tiling *t, const char *index)
 {
-    tcc_builder before = tcc_builder_before(grid);
-    for (tcc_op *op = grid->next, *next; op; op = next) {
-        next = op->next;
-        if (op->n_results && op->results[0].type->kind == TCC_KIND_scalar)
-            tcc_op_move(&before, op);
-    }
+    const struct tcc_place *place = t->places;
+    while (strcmp(place->index, index))
+        place = place->next;
+    return place->first;
 }
 
 const tcc_type *tcc_tiling_type(const tcc_tiling *t, const tcc_type *field, bool is_read)
@@ -72,7 +58,7 @@ tcc_op *tcc_tiling_access(tcc_tiling *t, const tcc_op *op, tcc_opcode code, tcc_
     tcc_value **operands = TCC_NEW_ARRAY(ir->arena, tcc_value *, n_head + map.list.n);
     memcpy(operands, head, n_head * sizeof *head);
     for (size_t i = 0; i < map.list.n; i++)
-        operands[n_head + i] = t->at(t->user, map.list.items[i].s);
+        operands[n_head + i] = tcc_tiling_first(t, map.list.items[i].s);
     tcc_op *r = tcc_op_create(&t->b, code, n_head + map.list.n, operands, n_results, types);
     tcc_attr_set_ints(
         ir, &r->attrs, "dims", 2,
@@ -150,27 +136,9 @@ bool tcc_tiling_check_elements(tcc_pass_ctx *ctx, const tcc_op *op)
     return false;
 }
 
-bool tcc_tiling_check_function(tcc_pass_ctx *ctx, const tcc_func *f)
-{
-    bool all = true;
-    for (const tcc_op *op = f->body->first; op; op = op->next)
-        all &= tcc_tiling_check_elements(ctx, op);
-    return all;
-}
-
 tcc_value *tcc_tiling_start(tcc_tiling *t, const tcc_type *tile, tcc_reduction kind)
 {
     bool ints = tcc_scalar_classify(tile->elem) == TCC_CLASS_INT;
     tcc_cell start = tcc_reduction_start(kind, tile->elem);
     return ints ? tcc_build_int(&t->b, tile, start.i) : tcc_build_float(&t->b, tile, start.f);
-}
-
-void tcc_tiling_erase_fields(tcc_func *f)
-{
-    for (tcc_op *op = f->body->last, *prev; op; op = prev) { /* users come after what they use */
-        prev = op->prev;
-        bool is_field = op->n_results && op->results[0].type->kind == TCC_KIND_field;
-        if (op->code == TCC_OP_tensor_write || (is_field && op->code != TCC_OP_tile_grid))
-            tcc_op_erase(op);
-    }
 }

@@ -16,17 +16,14 @@ typedef struct tcc_tiling {
     tcc_builder b; /* where the ops on tiles go */
     const char *axes[2];
     int64_t sizes[2];
-    tcc_value *(*at)(void *user, const char *index); /* the first value of an index in the tile */
-    void *user;
+    const struct tcc_place *places; /* where it is */
     tcc_value_map *map; /* what fields have become */
 } tcc_tiling;
 
-/* tile.grid over the axes, without its body, tiles being `sizes` along the first two of them and 1 along others,
- * in the order that the function's schedule says. */
-tcc_op *tcc_tiling_grid(tcc_builder *b, size_t n, const char *const *axes, const tcc_dim *extents,
-                        const int64_t sizes[2], size_t n_results, const tcc_type *const *types);
-/* Moves scalars that its region may use, and that come after it, before it. */
-void tcc_tiling_hoist(tcc_op *grid);
+/* The first value that an index has in the tile, from here on; what it is. */
+void tcc_tiling_place(tcc_tiling *t, const char *index, tcc_value *first);
+tcc_value *tcc_tiling_first(const tcc_tiling *t, const char *index);
+
 /* The tile that a field becomes. */
 const tcc_type *tcc_tiling_type(const tcc_tiling *t, const tcc_type *field, bool is_read);
 /* v repeated to `type`'s extents. */
@@ -55,12 +52,8 @@ tcc_op *tcc_tiled_load(const tcc_op *mma, unsigned operand, tcc_arena *scratch);
 /* Reports what an op beside a sum, of an operand that is computed, or in a sum that no instruction takes, reads, writes
  * or converts and the target cannot. */
 bool tcc_tiling_check_elements(tcc_pass_ctx *ctx, const tcc_op *op);
-/* The same of all ops of a function. */
-bool tcc_tiling_check_function(tcc_pass_ctx *ctx, const tcc_func *f);
 
 /* A tile of what changes no result of a sum, maximum or minimum. */
 tcc_value *tcc_tiling_start(tcc_tiling *t, const tcc_type *tile, tcc_reduction kind);
-/* Erases the writes, and the fields that are no results of a grid: they have been rebuilt as tiles. */
-void tcc_tiling_erase_fields(tcc_func *f);
 
 #endif

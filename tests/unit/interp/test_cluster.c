@@ -399,8 +399,8 @@ static const mutation of_async[] = {
 static void leave_out_of_async(const mutation *m, const char *schedule)
 {
     static const char passes[] =
-        "canonicalize,cse,choose-axes,choose-variants,pad-operands,merge-indices,choose-schedule,split-sums,tile-contraction,dce,tile-pointwise,"
-        "fuse-epilogue,dce,choose-mma,choose-layout,choose-pipeline,estimate-cost,distribute-grid,pipeline-copies,"
+        "canonicalize,cse,choose-axes,choose-variants,pad-operands,merge-indices,choose-schedule,split-sums,tile,"
+        "dce,choose-mma,choose-layout,choose-pipeline,estimate-cost,distribute-grid,pipeline-copies,"
         "pipeline-registers,specialize-warps";
     kernel k;
     open(&k, schedule, sizes[0]);

@@ -31,7 +31,7 @@ static bool survives(const kernel *k, const tcc_func *f, long n)
 
 START_TEST(memory_runs_out_at_any_point)
 {
-    static const char *const until[] = {"canonicalize", "fuse-epilogue", "lower-to-nvvm", ""};
+    static const char *const until[] = {"canonicalize", "choose-mma", "lower-to-nvvm", ""};
     kernel k;
     kernel_open(&k,
                 "kernel f(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N])\n"

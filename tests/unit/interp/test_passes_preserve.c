@@ -226,7 +226,7 @@ static const struct {
 START_TEST(every_product_becomes_tiles)
 {
     static const char passes[] = "canonicalize,cse,choose-axes,choose-variants,choose-schedule,"
-                                 "tile-contraction,dce,tile-pointwise,fuse-epilogue,dce,canonicalize,expand-math";
+                                 "tile,dce,canonicalize,expand-math";
     int i = _i % (int)LEN(products), transposed = _i / (int)LEN(products);
     char source[1024];
     snprintf(source, sizeof source,

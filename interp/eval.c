@@ -67,6 +67,8 @@ TCC_ELEMENTWISE_OPS(HOOK)
 NOTHING(tensor_read) /* field.c runs these */
 NOTHING(tensor_index)
 NOTHING(tensor_reduce)
+NOTHING(tensor_before)
+NOTHING(tensor_rescale)
 NOTHING(tensor_write)
 NOTHING(async_pin)
 NOTHING(nvvm_griddepcontrol_launch)

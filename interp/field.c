@@ -383,6 +383,17 @@ static void run_intervals(const tcc_row_step *s, const tcc_elements *e)
     tcc_intervals(&r);
 }
 
+/* Reductions have all their terms at once. */
+static void run_copy(const tcc_fields *fs, const tcc_row_plan *p, const tcc_row_step *s)
+{
+    size_t n = row_length(p, s->result);
+    memcpy(s->result->cells, s->operands[0]->cells, n * sizeof *s->result->cells);
+    if (fs->intervals) {
+        memcpy(s->result->low, s->operands[0]->low, n * sizeof *s->result->low);
+        memcpy(s->result->high, s->operands[0]->high, n * sizeof *s->result->high);
+    }
+}
+
 static void run_step(tcc_fields *fs, const tcc_row_plan *p, tcc_row_step *s)
 {
     const tcc_op *op = s->op;
@@ -392,6 +403,8 @@ static void run_step(tcc_fields *fs, const tcc_row_plan *p, tcc_row_step *s)
         run_index(p, s);
     } else if (op->code == TCC_OP_tensor_reduce) {
         run_sum(fs, p, s);
+    } else if (op->code == TCC_OP_tensor_before || op->code == TCC_OP_tensor_rescale) {
+        run_copy(fs, p, s);
     } else if (op->code != TCC_OP_tensor_dim) {
         tcc_elements e = {.op = op, .r = s->result->cells, .n = row_length(p, s->result)};
         for (unsigned i = 0; i < op->n_operands; i++) {

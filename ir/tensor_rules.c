@@ -9,6 +9,7 @@
 #include "ir/reduction.h"
 #include "ir/rules.h"
 #include "ir/signature.h"
+#include "ir/streaming.h"
 
 typedef tcc_verifier verifier;
 
@@ -308,6 +309,27 @@ static void check_reduce(verifier *v, const tcc_op *op)
         ERROR(v, op, "a is %s and r is %s, which has another index", TEXT(a), TEXT(r));
 }
 
+static void check_before(verifier *v, const tcc_op *op)
+{
+    const tcc_op *def = op->operands[0]->def;
+    tcc_verify_same(v, op, "a", op->operands[0]->type, "r", op->results[0].type);
+    if (!def || def->code != TCC_OP_tensor_reduce)
+        ERROR(v, op, "a is not a reduction");
+}
+
+static void check_rescale(verifier *v, const tcc_op *op)
+{
+    const tcc_type *a = op->operands[0]->type;
+    if (op->operands[1]->type != a || op->results[0].type != a) {
+        tcc_verify_same(v, op, "a", a, "by", op->operands[1]->type);
+        tcc_verify_same(v, op, "a", a, "r", op->results[0].type);
+        return;
+    }
+    const char *wrong = tcc_streaming_wrong(op, v->arena);
+    if (wrong)
+        ERROR(v, op, "%s", wrong);
+}
+
 static void check_write(verifier *v, const tcc_op *op)
 {
     const tcc_type *a = op->operands[0]->type, *tensor = op->operands[1]->type;
@@ -398,6 +420,8 @@ tcc_op_rule *const tcc_tensor_rules[TCC_OP_COUNT] = {
     [TCC_OP_tensor_index] = check_index,
     [TCC_OP_tensor_read] = check_read,
     [TCC_OP_tensor_reduce] = check_reduce,
+    [TCC_OP_tensor_before] = check_before,
+    [TCC_OP_tensor_rescale] = check_rescale,
     [TCC_OP_tensor_write] = check_write,
     [TCC_OP_scf_for] = check_for,
     [TCC_OP_scf_if] = check_if,

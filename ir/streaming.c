@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/streaming.h"
+
+#include <math.h>
+
+#include "ir/normal_form.h"
+#include "ir/reduction.h"
+#include "support/map.h"
+
+/* Of a reduction: what it was before some terms came, and what it is with them. */
+enum { BEFORE = 1, AFTER = 2 };
+
+/* How a value changes when terms come: at once, or after reductions that it is computed of. */
+static char first, later;
+
+typedef struct law {
+    tcc_arena *arena;
+    tcc_normal_forms all;
+    tcc_map moves;    /* values that change when terms come */
+    tcc_map forms[3]; /* of values where reductions are as they were BEFORE, and AFTER */
+} law;
+
+static bool is_reduction(const tcc_value *v)
+{
+    return v->def && v->def->code == TCC_OP_tensor_reduce;
+}
+
+/* ---- which reductions ------------------------------------------------------------------------ */
+
+/* The only index over which a sum or an extremum is reduced; NULL: there is no such index. */
+static const char *index_of(const tcc_op *reduce)
+{
+    tcc_attr over = tcc_attr_list(&reduce->attrs, "over");
+    bool plain = over.list.n == 1 && !tcc_attr_find(&reduce->attrs, "parts") &&
+                 !tcc_reduction_is_place(tcc_reduction_of(reduce));
+    return plain ? over.list.items[0].s : NULL;
+}
+
+/* Marks what reductions change, of all before `end`; whether each that the terms of `sum` need is over its index, and
+ * needs none itself. */
+static const char *find_moving(law *l, const tcc_op *sum)
+{
+    const char *index = index_of(sum), *wrong = NULL;
+    bool any = false;
+    for (const tcc_op *op = sum->block->first; op != sum; op = op->next) {
+        bool moves = op->code == TCC_OP_tensor_reduce, needs = false;
+        for (unsigned i = 0; i < op->n_operands; i++)
+            needs |= tcc_map_get(&l->moves, op->operands[i]) != NULL;
+        if ((moves || needs) && op->n_results)
+            *tcc_map_at(&l->moves, &op->results[0]) = needs ? &later : &first;
+    }
+    /* Users come before what they use. */
+    tcc_map used = TCC_MAP(l->arena);
+    for (const tcc_op *op = sum; op && !wrong; op = op->prev) {
+        bool is_used = op == sum || (op->n_results && tcc_map_get(&used, &op->results[0]));
+        for (unsigned i = 0; is_used && i < op->n_operands; i++)
+            *tcc_map_at(&used, op->operands[i]) = (void *)op;
+        if (op == sum || !is_used || op->code != TCC_OP_tensor_reduce)
+            continue;
+        bool is_first = tcc_map_get(&l->moves, &op->results[0]) == &first;
+        any = true;
+        if (index_of(op) != index)
+            wrong = "the terms of a need a reduction over another index";
+        else if (!is_first)
+            wrong = "the terms of a need a reduction that needs another one itself";
+    }
+    return wrong ? wrong : any ? NULL : "the terms of a need no reduction";
+}
+
+/* ---- normal forms ----------------------------------------------------------------------------- */
+
+static const tcc_normal_form *form_of(law *l, const tcc_value *v, int when);
+
+/* What is not a sum, product, quotient or exponential: a function of what it is computed of. */
+static const tcc_normal_form *form_of_function(law *l, const tcc_op *op, int when)
+{
+    static const char functions[TCC_OP_COUNT];
+    const tcc_normal_form *args[3];
+    bool plain = op->n_operands <= 3 && op->n_results == 1;
+    for (unsigned i = 0; plain && i < op->n_operands; i++)
+        args[i] = form_of(l, op->operands[i], when);
+    bool is_known = plain && (op->attrs.len == 0 || op->code == TCC_OP_arith_cast) &&
+                    tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE;
+    if (!is_known)
+        return tcc_nf_atom(&l->all, &op->results[0], when, false, 0, NULL);
+    return tcc_nf_atom(&l->all, &functions[op->code], (int)op->results[0].type->elem, false, op->n_operands, args);
+}
+
+/* Where c is 1, x, else y. */
+static const tcc_normal_form *form_of_select(law *l, const tcc_op *op, int when)
+{
+    tcc_normal_forms *all = &l->all;
+    if (tcc_map_get(&l->moves, op->operands[0]))
+        return form_of_function(l, op, when);
+    const tcc_normal_form *c = tcc_nf_atom(all, op->operands[0], 0, true, 0, NULL);
+    const tcc_normal_form *x = form_of(l, op->operands[1], when), *y = form_of(l, op->operands[2], when);
+    return tcc_nf_add(all, y, 1, tcc_nf_mul(all, c, tcc_nf_add(all, x, -1, y)));
+}
+
+static bool is_float(const tcc_value *v)
+{
+    return tcc_scalar_classify(v->type->elem) == TCC_CLASS_FLOAT;
+}
+
+static const tcc_normal_form *form_of_op(law *l, const tcc_op *op, int when)
+{
+    tcc_normal_forms *all = &l->all;
+    if (!is_float(&op->results[0]))
+        return form_of_function(l, op, when);
+    const tcc_normal_form *a[3] = {0};
+    for (unsigned i = 0; i < op->n_operands && i < 3; i++)
+        a[i] = is_float(op->operands[i]) ? form_of(l, op->operands[i], when) : NULL;
+    switch (op->code) {
+    case TCC_OP_arith_add: return tcc_nf_add(all, a[0], 1, a[1]);
+    case TCC_OP_arith_sub: return tcc_nf_add(all, a[0], -1, a[1]);
+    case TCC_OP_arith_neg: return tcc_nf_add(all, tcc_nf_number(all, 0), -1, a[0]);
+    case TCC_OP_arith_mul: return tcc_nf_mul(all, a[0], a[1]);
+    case TCC_OP_arith_div: return tcc_nf_div(all, a[0], a[1]);
+    case TCC_OP_arith_fma: return tcc_nf_add(all, a[2], 1, tcc_nf_mul(all, a[0], a[1]));
+    case TCC_OP_arith_select: return form_of_select(l, op, when);
+    case TCC_OP_math_exp: return tcc_nf_exp(all, a[0]);
+    case TCC_OP_math_exp2: return tcc_nf_exp(all, tcc_nf_mul(all, tcc_nf_number(all, log(2)), a[0]));
+    case TCC_OP_arith_cast: /* one that rounds is another function */
+        return a[0] && tcc_scalar_widens(op->operands[0]->type->elem, op->results[0].type->elem)
+                   ? a[0]
+                   : form_of_function(l, op, when);
+    default: return form_of_function(l, op, when);
+    }
+}
+
+/* What reductions do not change is an unknown, the same before and after. */
+static const tcc_normal_form *form_of(law *l, const tcc_value *v, int when)
+{
+    void **known = tcc_map_at(&l->forms[when], v);
+    const tcc_op *op = v->def;
+    double number;
+    if (*known)
+        return *known;
+    const tcc_normal_form *form;
+    if (op && op->code == TCC_OP_tensor_before)
+        form = tcc_nf_atom(&l->all, op->operands[0], BEFORE, false, 0, NULL);
+    else if (tcc_map_get(&l->moves, v) && is_reduction(v))
+        form = tcc_nf_atom(&l->all, v, when, false, 0, NULL);
+    else if (tcc_value_is_float(v, &number))
+        form = tcc_nf_number(&l->all, number);
+    else if (op && tcc_map_get(&l->moves, v))
+        form = form_of_op(l, op, when);
+    else
+        form = tcc_nf_atom(&l->all, v, 0, false, 0, NULL);
+    *tcc_map_at(&l->forms[when], v) = (void *)form;
+    return form;
+}
+
+/* ---- the law ---------------------------------------------------------------------------------- */
+
+/* What A is computed of changes where what it is computed of does, too. */
+static void mark_factor(law *l, const tcc_op *sum, const tcc_op *rescale)
+{
+    for (const tcc_op *op = sum; op != rescale; op = op->next) {
+        bool moves = op->code == TCC_OP_tensor_before;
+        for (unsigned i = 0; i < op->n_operands && op != sum; i++)
+            moves |= tcc_map_get(&l->moves, op->operands[i]) != NULL;
+        if (moves && op->n_results)
+            *tcc_map_at(&l->moves, &op->results[0]) = &later;
+    }
+}
+
+const char *tcc_streaming_wrong(const tcc_op *rescale, tcc_arena *arena)
+{
+    const tcc_op *sum = rescale->operands[0]->def;
+    law l = {.arena = arena, .all = {.arena = arena}, .moves = TCC_MAP(arena)};
+    l.forms[BEFORE] = l.forms[AFTER] = TCC_MAP(arena);
+    if (!sum || sum->code != TCC_OP_tensor_reduce || tcc_reduction_of(sum) != TCC_REDUCTION_SUM || !index_of(sum))
+        return "a is not a sum over one index";
+    const char *wrong = find_moving(&l, sum);
+    if (wrong)
+        return wrong;
+    if (sum->n_operands > 1 && tcc_map_get(&l.moves, sum->operands[1]))
+        return "which terms a has depends on a reduction";
+    mark_factor(&l, sum, rescale);
+    const tcc_normal_form *before = form_of(&l, sum->operands[0], BEFORE),
+                          *after = form_of(&l, sum->operands[0], AFTER);
+    const tcc_normal_form *factor = form_of(&l, rescale->operands[1], AFTER);
+    if (l.all.too_long)
+        return "the terms of a are too long to be compared";
+    return tcc_nf_equal(&l.all, tcc_nf_mul(&l.all, factor, before), after)
+               ? NULL
+               : "the terms of a are not those before the reductions changed, times by";
+}

@@ -1,0 +1,18 @@
+/* streaming: the law by which a sum whose terms need another reduction over the same index takes one sweep.
+ *
+ * A sum s of terms f(x, P), where P are reductions of the same terms' index, can be kept up to date with P: when P
+ * becomes P', s becomes A(P, P') * s, if f(x, P') = A(P, P') * f(x, P) for all x; then the terms that came with P' are
+ * added. Parts of the terms can be summed apart, each with P of its own, and merged in the same way. tensor.rescale
+ * says that it is so for a sum, and computes A, from tensor.before (P) and the reductions (P').
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_IR_STREAMING_H
+#define TCC_IR_STREAMING_H
+
+#include "ir/ir.h"
+
+/* Proves the law for a tensor.rescale, over the reals; returns what is wrong, in the arena, or NULL. What compilers
+ * have found A with is not used: both sides are brought into a normal form. */
+const char *tcc_streaming_wrong(const tcc_op *rescale, tcc_arena *arena);
+
+#endif

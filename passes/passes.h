@@ -21,6 +21,7 @@
     PASS(merge_indices)                                                                            \
     PASS(choose_schedule)                                                                          \
     PASS(split_sums)                                                                               \
+    PASS(stream)                                                                                   \
     PASS(tile)                                                                                     \
     PASS(choose_mma)                                                                               \
     PASS(choose_layout)                                                                            \

@@ -13,7 +13,7 @@
 #define TO_SCHEDULE                                                                                \
     "canonicalize,cse,dce,partition,choose-axes,"       /* in how many steps, what indices are in them */ \
     "choose-variants,join-steps,pad-operands,merge-indices,choose-schedule" /* which entries, how each is computed */
-#define SCHEDULE_TO_TILE "split-sums,tile,dce,choose-mma,choose-layout,choose-pipeline,estimate-cost"
+#define SCHEDULE_TO_TILE "split-sums,stream,tile,dce,choose-mma,choose-layout,choose-pipeline,estimate-cost"
 #define TO_TILE TO_SCHEDULE "," SCHEDULE_TO_TILE
 #define TO_ASYNC TO_TILE ",distribute-grid,pipeline-copies,pipeline-registers,specialize-warps," \
                          "drain-rings,assign-layouts,chunk-epilogue,exchange-tiles,draw-tiles,allocate-shared"

@@ -16,12 +16,22 @@
  *
  * A tile whose columns hold every row that the variant is for is read once. Otherwise a loop over tiles of columns
  * combines terms, so that each lane has partial results, before these are reduced. Reductions that need others' results
- * have a loop after theirs, and so has what is stored along the row.
+ * have a loop after theirs, and so has what is stored along the row. But sums that are rescaled (stream.c) are kept in
+ * step with those that they need, which are reduced in each tile:
  *
- * Terms beyond the end of a row become what changes no result. Where its length is a multiple of a vector, one condition
- * serves all elements of each.
+ *            %max, %sum = scf.for … (%old = -inf, %acc = 0.0) {
+ *              %t = tile.reduce %x {kind = max}
+ *              %m = arith.max %old, %t
+ *              … the factor, of %m and %old; the terms, of %x and %m …
+ *              %kept = arith.mul %acc, (tile.broadcast %factor)
+ *              %new = arith.add %kept, %terms
+ *
+ * Terms beyond the end of a row become what changes no result. Where its length is a multiple of a vector, one
+ * condition serves all elements of each.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <math.h>
+
 #include "ir/assume.h"
 #include "passes/arith.h"
 #include "passes/tile.h"
@@ -119,18 +129,50 @@ static tcc_value *build_terms(rows *r, const tcc_op *reduce)
     if (!r->whole && is_whole)
         tcc_value_map_set(r->t->map, term, v);
     if (reduce->n_operands > 1)
-        v = build_where(r, reduce,
-                        tcc_tiling_broadcast(r->t, tcc_value_map_get(r->t->map, reduce->operands[1]), type), v);
+        v = build_where(r, reduce, tcc_tiling_broadcast(r->t, tcc_value_map_get(r->t->map, reduce->operands[1]), type),
+                        v);
     return v;
 }
 
-static void finish(rows *r, const tcc_op *reduce, tcc_value *terms)
+static const tcc_op *user_of(const tcc_op *reduce, tcc_opcode code)
+{
+    const tcc_use *u = reduce->results[0].uses;
+    while (u && u->op->code != code)
+        u = u->next;
+    return u ? u->op : NULL;
+}
+
+/* Whether a sum is rescaled while terms come; whether a reduction is what such a sum is kept in step with. */
+static bool is_rescaled(const tcc_op *reduce)
+{
+    return user_of(reduce, TCC_OP_tensor_rescale) != NULL;
+}
+
+static bool is_followed(const tcc_op *reduce)
+{
+    return user_of(reduce, TCC_OP_tensor_before) != NULL;
+}
+
+static tcc_value *build_reduce(rows *r, const tcc_op *reduce, tcc_value *terms)
 {
     tcc_value *v = TCC_EMIT(&r->t->b, tile_reduce, tile_type(r, reduce, 1), terms);
     tcc_attr_set_int(r->w->f->ir, &v->def->attrs, "dim", r->along);
     tcc_attr_set_str(r->w->f->ir, &v->def->attrs, "kind", tcc_reduction_words[tcc_reduction_of(reduce)]);
+    return v;
+}
+
+/* What its terms, or its partial results, are reduced to; one that was followed is its own result. */
+static void finish(rows *r, const tcc_op *reduce, tcc_value *terms)
+{
+    tcc_value *v = is_followed(reduce) && !r->w->held.one_sweep ? terms : build_reduce(r, reduce, terms);
     v->name = reduce->results[0].name;
     tcc_value_map_set(r->t->map, &reduce->results[0], v);
+}
+
+/* Where all terms are there, tensor.before and tensor.rescale are what they have. */
+static void keep(rows *r, const tcc_op *op)
+{
+    tcc_value_map_set(r->t->map, &op->results[0], tcc_value_map_get(r->t->map, op->operands[0]));
 }
 
 /* ---- one sweep ------------------------------------------------------------------------------ */
@@ -141,6 +183,8 @@ static void build_whole_rows(rows *r)
     for (tcc_op *op = r->w->f->body->first; op; op = op->next)
         if (is_reduction(op))
             finish(r, op, build_terms(r, op));
+        else if (op->code == TCC_OP_tensor_before || op->code == TCC_OP_tensor_rescale)
+            keep(r, op);
         else if (op->code == TCC_OP_tensor_write)
             tcc_tiler_write(r->w, op);
         else
@@ -154,7 +198,8 @@ static uintptr_t sweep_of(const rows *r, const tcc_value *v)
     return (uintptr_t)tcc_map_get(&r->sweeps, v);
 }
 
-/* A field is known in the sweep after that of every reduction that it is computed of. Returns the last sweep. */
+/* A field is known in the sweep after that of every reduction that it is computed of, but sums that are rescaled after
+ * the first. Returns the last sweep. */
 static uintptr_t find_sweeps(rows *r)
 {
     uintptr_t last = 1;
@@ -163,7 +208,7 @@ static uintptr_t find_sweeps(rows *r)
         for (unsigned i = 0; i < op->n_operands; i++)
             sweep = sweep_of(r, op->operands[i]) > sweep ? sweep_of(r, op->operands[i]) : sweep;
         if (op->n_results)
-            *tcc_map_at(&r->sweeps, &op->results[0]) = (void *)(sweep + is_reduction(op));
+            *tcc_map_at(&r->sweeps, &op->results[0]) = (void *)(sweep + (is_reduction(op) && !is_rescaled(op)));
         last = sweep > last ? sweep : last;
     }
     return last;
@@ -172,7 +217,7 @@ static uintptr_t find_sweeps(rows *r)
 /* What a sweep is for: its reductions, or in the last one stores. */
 static bool is_goal(const rows *r, const tcc_op *op, uintptr_t sweep, bool last)
 {
-    if (is_reduction(op))
+    if (is_reduction(op) || op->code == TCC_OP_tensor_rescale)
         return sweep_of(r, &op->results[0]) == sweep + 1;
     return last && op->code == TCC_OP_tensor_write && is_along_row(r, op);
 }
@@ -188,11 +233,25 @@ static tcc_map find_needed(const rows *r, uintptr_t sweep, bool last)
     return needed;
 }
 
+/* What the factor of a sum is computed of, which only the sum's sweep needs. */
+static bool is_of_factor(const tcc_op *op)
+{
+    bool is = op->code == TCC_OP_tensor_before;
+    for (unsigned i = 0; i < op->n_operands && !is && op->code != TCC_OP_tensor_rescale; i++)
+        is = op->operands[i]->def && is_of_factor(op->operands[i]->def);
+    return is;
+}
+
 /* What does not vary along the row and is known before a sweep, but was not before the last. */
 static void build_around(rows *r, uintptr_t sweep)
 {
     for (tcc_op *op = r->w->f->body->first; op; op = op->next)
-        if (is_field(op) && !is_reduction(op) && !is_along_row(r, op) && sweep_of(r, &op->results[0]) == sweep)
+        if (!is_field(op) || is_reduction(op) || is_along_row(r, op) || sweep_of(r, &op->results[0]) != sweep ||
+            is_of_factor(op))
+            continue;
+        else if (op->code == TCC_OP_tensor_rescale)
+            keep(r, op);
+        else
             tcc_tiling_op(r->t, op);
 }
 
@@ -233,6 +292,12 @@ static tcc_value *begin_tile(rows *r, const part_tiles *t, tcc_value *number)
     return tcc_arith_bin(b, TCC_OP_arith_add, column, in);
 }
 
+/* How many partial results of a row go from tile to tile. */
+static int64_t width_of(const rows *r, const tcc_op *reduce)
+{
+    return is_followed(reduce) ? 1 : r->kept;
+}
+
 static tcc_op *begin_loop(rows *r, const ops *reductions)
 {
     values operands = {0};
@@ -245,7 +310,7 @@ static tcc_op *begin_loop(rows *r, const ops *reductions)
     TCC_PUSH(r->w->ctx->scratch, &operands, in_parts ? tiles.n : tcc_build_extent(&r->t->b, r->p->extents[r->along]));
     TCC_PUSH(r->w->ctx->scratch, &operands, tcc_build_i32(&r->t->b, in_parts ? 1 : r->t->sizes[r->along]));
     for (size_t i = 0; i < reductions->len; i++) {
-        TCC_PUSH(r->w->ctx->scratch, &operands, build_start(r, reductions->data[i], r->kept));
+        TCC_PUSH(r->w->ctx->scratch, &operands, build_start(r, reductions->data[i], width_of(r, reductions->data[i])));
         types[i] = operands.data[operands.len - 1]->type;
     }
     tcc_op *loop = tcc_op_create(&r->t->b, TCC_OP_scf_for, operands.len, operands.data, reductions->len, types);
@@ -268,17 +333,88 @@ static tcc_value *slice_terms(rows *r, tcc_value *terms, const tcc_type *type, i
     return v;
 }
 
-/* Combines a tile's terms with those before. */
-static tcc_value *accumulate(rows *r, tcc_op *loop, const tcc_op *reduce)
+/* The factor of a sum; 1 in the first tile, before which there is no term. */
+static tcc_value *build_factor(rows *r, const tcc_op *rescale, const tcc_type *type)
+{
+    tcc_builder *b = &r->t->b;
+    tcc_value *by = tcc_value_map_get(r->t->map, TCC_VIEW(tensor_rescale, rescale)->by);
+    tcc_value *first = tcc_arith_cmp(b, "eq", r->column, tcc_build_i32(b, 0));
+    tcc_value *one = tcc_build_float(b, by->type, 1);
+    by = TCC_EMIT(b, arith_select, by->type, tcc_tiling_broadcast(r->t, first, by->type), one, by);
+    return tcc_tiling_broadcast(r->t, by, type);
+}
+
+static tcc_value *multiply_add(rows *r, tcc_value *x, tcc_value *y, tcc_value *z)
+{
+    tcc_builder *b = &r->t->b;
+    if (x->type->elem == TCC_f32 || x->type->elem == TCC_f64)
+        return TCC_EMIT(b, arith_fma, x->type, x, y, z);
+    return TCC_EMIT(b, arith_add, x->type, TCC_EMIT(b, arith_mul, x->type, x, y), z);
+}
+
+/* Combines a tile's terms with those before, which rescale multiplies, if it is not NULL. */
+static tcc_value *accumulate(rows *r, tcc_op *loop, const tcc_op *reduce, const tcc_op *rescale)
 {
     const tcc_type *type = tile_type(r, reduce, r->kept);
     tcc_value *acc = tcc_block_add_arg(loop->regions[0], type, "acc"), *terms = build_terms(r, reduce);
     tcc_opcode code = tcc_reduction_op(tcc_reduction_of(reduce));
+    tcc_value *factor = rescale ? build_factor(r, rescale, type) : NULL;
     for (int64_t i = 0; i < r->t->sizes[r->along]; i += r->kept) {
         tcc_value *with[] = {acc, slice_terms(r, terms, type, i)};
-        acc = &tcc_op_create(&r->t->b, code, 2, with, 1, &type)->results[0];
+        acc = factor && !i ? multiply_add(r, acc, factor, with[1])
+                           : &tcc_op_create(&r->t->b, code, 2, with, 1, &type)->results[0];
     }
     return acc;
+}
+
+/* A reduction that sums are kept in step with, as they see it: where there was no number yet, the least or greatest,
+ * from which differences are numbers. */
+static void follow(rows *r, const tcc_value *as, tcc_reduction kind, tcc_value *v)
+{
+    tcc_scalar elem = v->type->elem;
+    tcc_cell start = tcc_reduction_start(kind, elem);
+    bool is_infinite = tcc_scalar_classify(elem) == TCC_CLASS_FLOAT && isinf(tcc_round_float(start.f, elem));
+    if (is_infinite) {
+        tcc_value *least = tcc_build_float(&r->t->b, v->type, tcc_decode(tcc_encode(start, elem) - 1, elem).f);
+        tcc_value *with[] = {v, least};
+        v = &tcc_op_create(&r->t->b, tcc_reduction_op(kind), 2, with, 1, &v->type)->results[0];
+    }
+    tcc_value_map_set(r->t->map, as, v);
+}
+
+/* Reduces a tile's terms, and combines the result with what was before. */
+static tcc_value *accumulate_followed(rows *r, tcc_op *loop, const tcc_op *reduce)
+{
+    tcc_reduction kind = tcc_reduction_of(reduce);
+    const tcc_type *type = tile_type(r, reduce, 1);
+    tcc_value *before = tcc_block_add_arg(loop->regions[0], type, "before");
+    tcc_value *with[] = {before, build_reduce(r, reduce, build_terms(r, reduce))};
+    tcc_value *after = &tcc_op_create(&r->t->b, tcc_reduction_op(kind), 2, with, 1, &type)->results[0];
+    follow(r, &reduce->results[0], kind, after);
+    for (const tcc_use *u = reduce->results[0].uses; u; u = u->next)
+        if (u->op->code == TCC_OP_tensor_before)
+            follow(r, &u->op->results[0], kind, before);
+    return after;
+}
+
+/* The reduction whose terms are combined where op stands in a sweep; NULL: none. */
+static tcc_op *reduced_at(tcc_op *op)
+{
+    return op->code == TCC_OP_tensor_rescale ? op->operands[0]->def : is_reduction(op) && !is_rescaled(op) ? op : NULL;
+}
+
+static tcc_value *combine(rows *r, tcc_op *loop, tcc_op *op)
+{
+    const tcc_op *reduce = reduced_at(op);
+    return is_followed(reduce) ? accumulate_followed(r, loop, reduce)
+                               : accumulate(r, loop, reduce, op == reduce ? NULL : op);
+}
+
+/* Whether a sweep computes a field: it varies along the row, or changes with what is reduced. */
+static bool is_computed_in(const rows *r, const tcc_op *op, uintptr_t sweep)
+{
+    return is_field(op) && op->code != TCC_OP_tensor_before && op->code != TCC_OP_tensor_reduce &&
+           (is_along_row(r, op) || sweep_of(r, &op->results[0]) > sweep);
 }
 
 static void build_sweep(rows *r, uintptr_t sweep, bool last)
@@ -288,8 +424,8 @@ static void build_sweep(rows *r, uintptr_t sweep, bool last)
     bool any = false;
     for (tcc_op *op = r->w->f->body->first; op; op = op->next) {
         any |= is_goal(r, op, sweep, last);
-        if (is_reduction(op) && is_goal(r, op, sweep, last))
-            TCC_PUSH(r->w->ctx->scratch, &reductions, op);
+        if (is_goal(r, op, sweep, last) && reduced_at(op))
+            TCC_PUSH(r->w->ctx->scratch, &reductions, reduced_at(op));
     }
     if (!any)
         return;
@@ -299,12 +435,12 @@ static void build_sweep(rows *r, uintptr_t sweep, bool last)
     for (tcc_op *op = r->w->f->body->first; op; op = op->next)
         if (!tcc_map_get(&needed, op)) {
             continue;
-        } else if (is_reduction(op)) {
-            tcc_value *acc = accumulate(r, loop, op);
+        } else if (is_goal(r, op, sweep, last) && reduced_at(op)) {
+            tcc_value *acc = combine(r, loop, op);
             TCC_PUSH(r->w->ctx->scratch, &combined, acc);
         } else if (op->code == TCC_OP_tensor_write) {
             tcc_tiler_write(r->w, op);
-        } else if (is_along_row(r, op)) {
+        } else if (is_computed_in(r, op, sweep)) {
             tcc_tiling_op(r->t, op);
         }
     tcc_op_create(&r->t->b, TCC_OP_scf_yield, combined.len, combined.data, 0, NULL);

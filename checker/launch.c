@@ -90,7 +90,7 @@ static bool same_tensors(const tcc_lplan *p, const tcc_func *step)
         const tcc_value *arg = own->body->args[i];
         const tcc_value *value = tcc_func_parameter(p->parameters, arg->name);
         const tcc_type *a = arg->type, *b = value ? value->type : NULL;
-        bool same = b && a->kind == b->kind && a->elem == b->elem && a->rank == b->rank && a->row_bytes == b->row_bytes;
+        bool same = b && a->kind == b->kind && a->elem == b->elem && a->rank == b->rank && tcc_type_same_places(a, b);
         for (unsigned d = 0; same && d < a->rank; d++)
             same = tcc_dim_equal(a->dims[d], b->dims[d]);
         if (same)

@@ -69,6 +69,7 @@ tcc_lprogram *tcc_launch_slice(const tcc_func *f, const bool *reads, tcc_arena *
 /* A launch: an extent for each of `dims`. */
 typedef struct tcc_lsizes {
     tcc_attr dims;
+    tcc_attr conditions; /* of all steps */
     int64_t *extents;
     unsigned sample; /* from 0 up to TCC_L_SAMPLES; of the last, grids that may be smaller have two clusters */
     bool large;      /* extents that are fixed allow no small launch: some CTAs run, and elements are not recorded */
@@ -81,23 +82,29 @@ typedef struct tcc_lbounds {
     int64_t least, most, unit;
 } tcc_lbounds;
 
+/* What all steps of a plan require. */
+tcc_attr tcc_launch_conditions(const tcc_func *variant, tcc_arena *scratch);
 /* Whether all conditions hold. unknown: what is said of one that the sizes do not decide. */
-bool tcc_launch_holds(const tcc_lsizes *s, const tcc_func *variant, bool unknown);
+bool tcc_launch_holds(const tcc_lsizes *s, bool unknown);
 /* How many conditions do not. */
-size_t tcc_launch_broken(const tcc_lsizes *s, const tcc_func *variant);
+size_t tcc_launch_broken(const tcc_lsizes *s);
 /* Leaves of the dimensions what the conditions allow; returns the number of one of which nothing is left, or -1. */
-int tcc_launch_narrow(const tcc_lsizes *s, const tcc_func *variant, tcc_lbounds *all, tcc_arena *scratch);
+int tcc_launch_narrow(const tcc_lsizes *s, tcc_lbounds *all, tcc_arena *scratch);
 /* False: whatever the extents, a condition does not hold. A warning says how they contradict each other, unless extents
  * that are fixed break one. */
 bool tcc_launch_is_possible(const tcc_func *variant, const tcc_func *parameters, tcc_diag *diag, tcc_arena *scratch);
 /* Chooses a sample of the sizes that all steps of a plan allow, from its `length` on. False: there is none, or none but
  * in other samples. */
 bool tcc_launch_choose_sizes(const tcc_func *variant, const tcc_func *parameters, tcc_lsizes *s, tcc_arena *scratch);
-/* Raises chosen sizes until what is computed of them, too, is as it should be, as far as that can be found. */
-void tcc_launch_raise(tcc_lsizes *s, const tcc_func *variant, const tcc_func *parameters);
+/* Raises chosen sizes, but those that are fixed, until what is computed of them, too, is as it should be, as far as that
+ * can be found. False: none was. */
+bool tcc_launch_raise(tcc_lsizes *s, const tcc_func *variant, const tcc_func *parameters, const bool *fixed);
 /* A dimension, [roundup, DIMENSION, n], or several multiplied: of names joined by dots, or of a list. -1: it is none of
  * these, or too large. */
 int64_t tcc_launch_extent(const tcc_lsizes *s, tcc_attr a);
+/* A dimension of a tensor; the number of elements from its first to its last, with padding of rows. -1 as above. */
+int64_t tcc_launch_dim(const tcc_lsizes *s, tcc_dim dim);
+int64_t tcc_launch_elements(const tcc_lsizes *s, const tcc_type *t);
 /* The CTAs of a grid, more than 2^31 where there are more than any launch has; -1: it is malformed. */
 int64_t tcc_launch_ctas(const tcc_lsizes *s, const tcc_func *f);
 int64_t tcc_launch_multiply(const tcc_lsizes *s, tcc_attr factors, int64_t n);
@@ -111,7 +118,8 @@ enum {
     TCC_L_UNDEFINED,
     TCC_L_ZERO,  /* by the plan */
     TCC_L_GIVEN, /* by the caller */
-    TCC_L_WRITTEN
+    TCC_L_WRITTEN,
+    TCC_L_GAP = INT32_MAX /* none: between those of a strided tensor */
 };
 
 typedef enum tcc_lrole { TCC_L_IN, TCC_L_OUT, TCC_L_INOUT, TCC_L_WORKSPACE } tcc_lrole;

@@ -40,26 +40,30 @@ static bool holds(const tcc_lsizes *s, tcc_attr c, bool unknown)
     return kind == SPAN ? n <= of[3].i : of[3].i > 0 && n % of[3].i == 0;
 }
 
-/* The conditions of all steps. */
-#define EACH_CONDITION(variant, c)                                                                                     \
-    for (size_t i_ = 0; i_ < tcc_func_step_count(variant); i_++)                                                       \
-        for (tcc_attr list_ = tcc_attr_list(&tcc_func_step_at(variant, i_)->attrs, "requires"),                        \
-                      *c = (tcc_attr *)list_.list.items;                                                               \
-             c < list_.list.items + list_.list.n; c++)
+tcc_attr tcc_launch_conditions(const tcc_func *variant, tcc_arena *scratch)
+{
+    TCC_VEC(tcc_attr) all = {0};
+    for (size_t i = 0, n = tcc_func_step_count(variant); i < n; i++) {
+        tcc_attr list = tcc_attr_list(&tcc_func_step_at(variant, i)->attrs, "requires");
+        for (size_t c = 0; c < list.list.n; c++)
+            TCC_PUSH(scratch, &all, list.list.items[c]);
+    }
+    return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {all.data, all.len}};
+}
 
-size_t tcc_launch_broken(const tcc_lsizes *s, const tcc_func *variant)
+size_t tcc_launch_broken(const tcc_lsizes *s)
 {
     size_t n = 0;
-    EACH_CONDITION (variant, c)
-        n += !holds(s, *c, false);
+    for (size_t c = 0; c < s->conditions.list.n; c++)
+        n += !holds(s, s->conditions.list.items[c], false);
     return n;
 }
 
-bool tcc_launch_holds(const tcc_lsizes *s, const tcc_func *variant, bool unknown)
+bool tcc_launch_holds(const tcc_lsizes *s, bool unknown)
 {
     bool all = true;
-    EACH_CONDITION (variant, c)
-        all = all && holds(s, *c, unknown);
+    for (size_t c = 0; c < s->conditions.list.n && all; c++)
+        all = holds(s, s->conditions.list.items[c], unknown);
     return all;
 }
 
@@ -193,7 +197,7 @@ static void narrow_by(const tcc_lsizes *s, tcc_attr c, tcc_lbounds *all, tcc_are
         narrow_operand(&p, i, lo, hi, all);
 }
 
-int tcc_launch_narrow(const tcc_lsizes *s, const tcc_func *variant, tcc_lbounds *all, tcc_arena *scratch)
+int tcc_launch_narrow(const tcc_lsizes *s, tcc_lbounds *all, tcc_arena *scratch)
 {
     bool changed = true;
     tcc_lbounds *before = TCC_NEW_ARRAY(scratch, tcc_lbounds, s->dims.list.n);
@@ -201,8 +205,8 @@ int tcc_launch_narrow(const tcc_lsizes *s, const tcc_func *variant, tcc_lbounds 
         changed = false;
         if (s->dims.list.n)
             memcpy(before, all, s->dims.list.n * sizeof *all);
-        EACH_CONDITION (variant, c)
-            narrow_by(s, *c, all, scratch);
+        for (size_t c = 0; c < s->conditions.list.n; c++)
+            narrow_by(s, s->conditions.list.items[c], all, scratch);
         for (size_t i = 0; i < s->dims.list.n; i++) {
             if (all[i].least > all[i].most)
                 return (int)i;

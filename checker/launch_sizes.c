@@ -10,6 +10,7 @@
 #include "checker/launch.h"
 #include "ir/signature.h"
 #include "support/extent.h"
+#include "support/strides.h"
 
 enum { LONG = 600, SHORT = 3, SUMMED = 150, FACTOR = 2, MAX_ELEMS = 1 << 22, MAX_CTAS = 128 };
 
@@ -44,6 +45,31 @@ int64_t tcc_launch_multiply(const tcc_lsizes *s, tcc_attr factors, int64_t n)
             return -1;
     }
     return n;
+}
+
+int64_t tcc_launch_dim(const tcc_lsizes *s, tcc_dim dim)
+{
+    tcc_attr a = {.kind = dim.name ? TCC_ATTR_STR : TCC_ATTR_INT};
+    if (dim.name)
+        a.s = dim.name;
+    else
+        a.i = dim.size;
+    return tcc_launch_extent(s, a);
+}
+
+int64_t tcc_launch_elements(const tcc_lsizes *s, const tcc_type *t)
+{
+    int64_t extents[TCC_MANIFEST_RANK], strides[TCC_MANIFEST_RANK], n = 1, multiple = tcc_type_row_elems(t);
+    for (unsigned d = 0; d < t->rank; d++) {
+        extents[d] = tcc_launch_dim(s, t->dims[d]);
+        strides[d] = t->strides ? tcc_launch_dim(s, t->strides[d]) : 0;
+        if (extents[d] < 0 || strides[d] < 0)
+            return -1;
+        int64_t room = d + 1 < t->rank ? extents[d] : (extents[d] + multiple - 1) / multiple * multiple;
+        if (!t->strides && __builtin_mul_overflow(n, room, &n))
+            return -1;
+    }
+    return !t->strides || tcc_strides_span(t->rank, extents, strides, &n) ? n : -1;
 }
 
 /* More than any launch has, of clusters of any number of CTAs. */
@@ -166,15 +192,9 @@ static bool fit(const tcc_lsizes *s, const tcc_func *variant, const tcc_func *pa
         if (tcc_launch_ctas(s, tcc_func_step_at(variant, i)) > MAX_CTAS)
             return false;
     for (size_t i = 0; i < parameters->body->n_args; i++) {
-        const tcc_type *t = parameters->body->args[i]->type;
-        int64_t n = 1;
-        for (unsigned d = 0; d < t->rank; d++) {
-            tcc_attr dim = t->dims[d].name ? (tcc_attr){.kind = TCC_ATTR_STR, .s = t->dims[d].name}
-                                           : (tcc_attr){.kind = TCC_ATTR_INT, .i = t->dims[d].size};
-            int64_t extent = tcc_launch_extent(s, dim);
-            if (extent < 0 || __builtin_mul_overflow(n, extent, &n) || n > MAX_ELEMS)
-                return false;
-        }
+        int64_t n = tcc_launch_elements(s, parameters->body->args[i]->type);
+        if (n < 0 || n > MAX_ELEMS)
+            return false;
     }
     return true;
 }
@@ -196,21 +216,107 @@ static tcc_lbounds *widest(const tcc_lsizes *s, const dimension *all, tcc_arena 
     return bounds;
 }
 
-/* Gives a dimension after the other an extent, and the others what that leaves them. False: nothing is left. */
-static bool choose_extents(tcc_lsizes *s, const tcc_func *variant, const tcc_func *parameters, const dimension *all,
-                           int64_t length, tcc_arena *scratch)
+/* What is being chosen. */
+typedef struct choice {
+    tcc_lsizes *s;
+    const tcc_func *variant, *parameters;
+    tcc_lbounds *bounds;
+    bool *strides; /* which of the dimensions are */
+    tcc_arena *scratch;
+} choice;
+
+/* Gives a dimension an extent, or a stride a number, as near as may be to one. False: nothing is left. */
+static bool choose_one(choice *c, size_t i, int64_t extent)
 {
-    tcc_lbounds *bounds = widest(s, all, scratch);
-    for (size_t i = 0; i < s->dims.list.n; i++) {
-        if (tcc_launch_narrow(s, variant, bounds, scratch) >= 0)
-            return false;
-        tcc_lbounds *b = &bounds[i];
-        int64_t extent = (wanted(&all[i], s->sample, length) + b->unit - 1) / b->unit * b->unit;
-        s->extents[i] = extent > b->most ? b->most : extent < b->least ? b->least : extent;
-        b->least = b->most = s->extents[i];
-    }
-    tcc_launch_raise(s, variant, parameters);
+    if (tcc_launch_narrow(c->s, c->bounds, c->scratch) >= 0)
+        return false;
+    tcc_lbounds *b = &c->bounds[i];
+    extent = (extent + b->unit - 1) / b->unit * b->unit;
+    c->s->extents[i] = extent > b->most ? b->most : extent < b->least ? b->least : extent;
+    b->least = b->most = c->s->extents[i];
     return true;
+}
+
+/* Which of the dimensions a stride is; -1: it is a number. */
+static int place_of(const tcc_lsizes *s, tcc_dim stride)
+{
+    const char *name = stride.name ? stride.name : "";
+    tcc_extent_factor factor;
+    return tcc_extent_take(&name, &factor) ? tcc_dims_find(s->dims, &factor) : -1;
+}
+
+/* Gives a tensor's strides numbers, so that its elements are apart: those that must be 1 first, then from the last on,
+ * and more than is needed where sizes are more than the least. */
+static bool choose_strides(choice *c, const tcc_type *t)
+{
+    int64_t reach = 1;
+    bool units = true, done[TCC_MANIFEST_RANK] = {0};
+    for (unsigned n = 0; n < t->rank; n++) {
+        unsigned next = t->rank;
+        for (unsigned d = 0; d < t->rank; d++) {
+            int at = place_of(c->s, t->strides[d]);
+            if (!done[d] && (!units || (at >= 0 ? c->bounds[at].most == 1 : t->strides[d].size == 1)))
+                next = d;
+        }
+        if (next == t->rank && units) {
+            units = false;
+            n--;
+            continue;
+        }
+        int at = place_of(c->s, t->strides[next]);
+        if (at >= 0 && !choose_one(c, (size_t)at, reach + (c->s->sample && reach > 1)))
+            return false;
+        done[next] = true;
+        int64_t extent = tcc_launch_dim(c->s, t->dims[next]), stride = tcc_launch_dim(c->s, t->strides[next]);
+        if (extent > 1 && (__builtin_mul_overflow(extent - 1, stride, &extent) ||
+                           __builtin_add_overflow(reach, extent, &reach)))
+            return false;
+    }
+    return true;
+}
+
+/* The same for all tensors, once extents are chosen. */
+static bool choose_all_strides(choice *c)
+{
+    const tcc_block *params = c->parameters->body;
+    bool ok = true;
+    for (size_t i = 0; i < c->s->dims.list.n; i++)
+        if (!c->strides[i])
+            c->bounds[i].least = c->bounds[i].most = c->s->extents[i];
+    for (size_t i = 0; i < params->n_args && ok; i++)
+        ok = !params->args[i]->type->strides || choose_strides(c, params->args[i]->type);
+    return ok;
+}
+
+/* Gives a dimension after the other an extent, and the others what that leaves them; then strides. False: nothing is
+ * left. */
+static bool choose_extents(choice *c, const dimension *all, int64_t length)
+{
+    tcc_lsizes *s = c->s;
+    size_t n = s->dims.list.n;
+    bool ok = true;
+    c->bounds = widest(s, all, c->scratch);
+    for (size_t i = 0; i < n && ok; i++)
+        ok = c->strides[i] || choose_one(c, i, wanted(&all[i], s->sample, length));
+    tcc_lbounds *open = TCC_NEW_ARRAY(c->scratch, tcc_lbounds, n);
+    if (ok && n)
+        memcpy(open, c->bounds, n * sizeof *open);
+    ok = ok && choose_all_strides(c);
+    if (!ok || !tcc_launch_raise(s, c->variant, c->parameters, c->strides))
+        return ok;
+    c->bounds = open;
+    return choose_all_strides(c);
+}
+
+static bool *find_strides(const tcc_lsizes *s, const tcc_func *parameters, tcc_arena *scratch)
+{
+    bool *strides = TCC_NEW_ARRAY(scratch, bool, s->dims.list.n + 1) + 1; /* before it: those that are numbers */
+    for (size_t i = 0; i < parameters->body->n_args; i++) {
+        const tcc_type *t = parameters->body->args[i]->type;
+        for (unsigned d = 0; t->strides && d < t->rank; d++)
+            strides[place_of(s, t->strides[d])] = true;
+    }
+    return strides;
 }
 
 bool tcc_launch_choose_sizes(const tcc_func *variant, const tcc_func *parameters, tcc_lsizes *s, tcc_arena *scratch)
@@ -220,17 +326,18 @@ bool tcc_launch_choose_sizes(const tcc_func *variant, const tcc_func *parameters
     bool last = s->sample + 1 == TCC_L_SAMPLES;
     if (last ? !may_be_smaller(variant) : s->sample && !n)
         return false;
+    s->conditions = tcc_launch_conditions(variant, scratch);
     s->extents = TCC_NEW_ARRAY(scratch, int64_t, n);
     dimension *all = TCC_NEW_ARRAY(scratch, dimension, n);
     learn(s, variant, parameters, all);
     static const int64_t lengths[] = {LONG, SUMMED, SHORT};
     enum { N_LENGTHS = sizeof lengths / sizeof *lengths };
+    choice c = {s, variant, parameters, .strides = find_strides(s, parameters, scratch), .scratch = scratch};
     bool allowed = false;
     s->large = true;
     for (unsigned i = s->length; i < N_LENGTHS && s->large; i++) {
         s->length = i;
-        allowed = choose_extents(s, variant, parameters, all, lengths[i], scratch) &&
-                  tcc_launch_holds(s, variant, false);
+        allowed = choose_extents(&c, all, lengths[i]) && tcc_launch_holds(s, false);
         s->large = !fit(s, variant, parameters);
     }
     s->may_shrink = s->length + 1 < N_LENGTHS;
@@ -239,13 +346,14 @@ bool tcc_launch_choose_sizes(const tcc_func *variant, const tcc_func *parameters
 
 bool tcc_launch_is_possible(const tcc_func *variant, const tcc_func *parameters, tcc_diag *diag, tcc_arena *scratch)
 {
-    tcc_lsizes s = {.dims = tcc_attr_list(&parameters->attrs, "dims")};
-    if (!tcc_launch_holds(&(tcc_lsizes){0}, variant, true)) /* whatever is not fixed */
+    tcc_lsizes s = {.conditions = tcc_launch_conditions(variant, scratch)};
+    if (!tcc_launch_holds(&s, true)) /* whatever is not fixed */
         return false;
+    s.dims = tcc_attr_list(&parameters->attrs, "dims");
     dimension *all = TCC_NEW_ARRAY(scratch, dimension, s.dims.list.n);
     learn(&s, variant, parameters, all);
     tcc_lbounds *bounds = widest(&s, all, scratch);
-    int none = tcc_launch_narrow(&s, variant, bounds, scratch);
+    int none = tcc_launch_narrow(&s, bounds, scratch);
     if (none < 0)
         return true;
     const char *multiple = bounds[none].unit == 1

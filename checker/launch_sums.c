@@ -43,8 +43,8 @@ static size_t count_in_step(const tcc_lsizes *s, const tcc_attrs *attrs)
 /* How much is not as it should be. */
 static size_t count_lacking(const tcc_lsizes *s, const tcc_func *variant, const tcc_func *parameters)
 {
-    size_t n = tcc_launch_broken(s, variant);
-    for (size_t i = 0; i < tcc_func_step_count(variant); i++)
+    size_t n = tcc_launch_broken(s);
+    for (size_t i = 0, steps = tcc_func_step_count(variant); i < steps; i++)
         n += count_in_step(s, &tcc_func_step_at(variant, i)->attrs);
     tcc_attr roles = tcc_attr_list(&parameters->attrs, "roles");
     for (size_t i = 0; i < parameters->body->n_args; i++) {
@@ -55,11 +55,14 @@ static size_t count_lacking(const tcc_lsizes *s, const tcc_func *variant, const 
     return n;
 }
 
-void tcc_launch_raise(tcc_lsizes *s, const tcc_func *variant, const tcc_func *parameters)
+bool tcc_launch_raise(tcc_lsizes *s, const tcc_func *variant, const tcc_func *parameters, const bool *fixed)
 {
     size_t lacking = count_lacking(s, variant, parameters);
+    bool raised = false;
     for (size_t i = 0; i < s->dims.list.n && lacking; i++) {
         int64_t from = s->extents[i], best = from;
+        if (fixed[i])
+            continue;
         for (int64_t more = 1; more <= MOST_MORE && lacking; more++) {
             s->extents[i] = from + more;
             size_t left = count_lacking(s, variant, parameters);
@@ -67,5 +70,7 @@ void tcc_launch_raise(tcc_lsizes *s, const tcc_func *variant, const tcc_func *pa
             lacking = left < lacking ? left : lacking;
         }
         s->extents[i] = best;
+        raised |= best > from;
     }
+    return raised;
 }

@@ -15,14 +15,24 @@ static tcc_lrole role_of(const char *role)
                                         : TCC_L_IN;
 }
 
-static int64_t extent_of(const tcc_lsizes *s, tcc_dim dim)
+/* Sets the elements that a tensor has where its strides are. */
+static void set_strided(const tcc_lsizes *s, tcc_ltensor *t, uint32_t to)
 {
-    tcc_attr a = {.kind = dim.name ? TCC_ATTR_STR : TCC_ATTR_INT};
-    if (dim.name)
-        a.s = dim.name;
-    else
-        a.i = dim.size;
-    return tcc_launch_extent(s, a);
+    const tcc_type *type = t->type;
+    int64_t at[TCC_MANIFEST_RANK] = {0}, n[TCC_MANIFEST_RANK], stride[TCC_MANIFEST_RANK], place = 0;
+    for (unsigned d = 0; d < type->rank; d++) {
+        n[d] = tcc_launch_dim(s, type->dims[d]);
+        stride[d] = tcc_launch_dim(s, type->strides[d]);
+    }
+    for (bool more = true; more;) {
+        t->elems[place] = to;
+        more = false;
+        for (unsigned d = type->rank; d-- > 0 && !more;) {
+            more = ++at[d] < n[d];
+            at[d] = more ? at[d] : 0;
+            place += more ? stride[d] : -(n[d] - 1) * stride[d];
+        }
+    }
 }
 
 static bool is_zeroed(const tcc_func *variant, const char *name)
@@ -44,18 +54,21 @@ tcc_ltensor *tcc_launch_tensors(const tcc_func *variant, const tcc_func *paramet
         const tcc_type *type = arg->type;
         tcc_ltensor *t = &tensors[i];
         *t = (tcc_ltensor){.name = arg->name, .type = type, .role = role_of(roles.list.items[i].s), .n = 1};
-        t->columns = type->rank ? extent_of(s, type->dims[type->rank - 1]) : 1;
-        int64_t multiple = tcc_type_row_elems(type);
-        t->row = (t->columns + multiple - 1) / multiple * multiple;
-        for (unsigned d = 0; d + 1 < type->rank; d++)
-            t->n *= extent_of(s, type->dims[d]);
-        t->n *= t->row;
+        t->columns = t->row = 1;
+        t->n = tcc_launch_elements(s, type);
+        if (type->rank && !type->strides) {
+            int64_t multiple = tcc_type_row_elems(type);
+            t->columns = tcc_launch_dim(s, type->dims[type->rank - 1]);
+            t->row = (t->columns + multiple - 1) / multiple * multiple;
+        }
         if (type->kind != TCC_KIND_tensor || t->role == TCC_L_IN || (s->large && t->n > 1))
             continue;
         t->elems = TCC_NEW_ARRAY(scratch, uint32_t, (size_t)t->n);
         uint32_t first = t->role == TCC_L_INOUT ? TCC_L_GIVEN : is_zeroed(variant, t->name) ? TCC_L_ZERO : 0;
         for (int64_t e = 0; e < t->n; e++)
-            t->elems[e] = first;
+            t->elems[e] = type->strides ? TCC_L_GAP : first;
+        if (type->strides && t->n)
+            set_strided(s, t, first);
     }
     return tensors;
 }
@@ -71,7 +84,11 @@ static bool write_elems(tcc_lwarp *w, const tcc_op *op, tcc_ltensor *t, int64_t 
     for (int64_t e = 0; e < n; e++)
         twice |= elems[e] >= begin && elems[e] != now;
     for (int64_t e = 0; twice && e < n; e++)
-        if (elems[e] >= begin && elems[e] != now)
+        if (elems[e] == TCC_L_GAP)
+            return tcc_launch_wrong_in(w, TCC_ERR_INTERNAL, op,
+                                       "writes element %lld of '%s', which is between its rows", (long long)(first + e),
+                                       t->name);
+        else if (elems[e] >= begin && elems[e] != now)
             return tcc_launch_wrong_in(w, TCC_ERR_INTERNAL, op,
                                        "writes element %lld of '%s', which CTA %lld writes, too",
                                        (long long)(first + e), t->name,
@@ -87,7 +104,7 @@ static bool read_elems(tcc_lwarp *w, const tcc_op *op, const tcc_ltensor *t, int
     const uint32_t *elems = t->elems + first;
     bool early = false;
     for (int64_t e = 0; e < n; e++)
-        early |= !elems[e] || elems[e] >= begin;
+        early |= !elems[e] || (elems[e] >= begin && elems[e] != TCC_L_GAP);
     for (int64_t e = 0; early && e < n; e++)
         if (!w->l->sizes->large && (!elems[e] || (elems[e] >= begin && t->role == TCC_L_WORKSPACE)))
             return tcc_launch_wrong_in(w, TCC_ERR_INTERNAL, op, "reads element %lld of '%s', which %s",

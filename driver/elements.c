@@ -10,6 +10,7 @@
 #include "driver/module.h"
 #include "driver/which_kernel.h"
 #include "ir/number.h"
+#include "runtime/argument.h"
 #include "runtime/manifest.h"
 #include "runtime/variant.h"
 
@@ -19,11 +20,12 @@ typedef struct request {
     void *const *args;
     const int64_t *rows; /* of each output that are computed; NULL: all */
     size_t n_rows;
-    /* For each argument: its type, its elements, the length of a row, and the elements as
-     * doubles. */
+    bool has_strides;    /* tensors that are strided are where their strides say, not contiguous */
+    /* For each argument: its type, its elements and the length of a row; how many elements there are from the first to
+     * the last, as doubles. */
     struct wide {
         tcc_scalar elem;
-        int64_t count, row;
+        int64_t n, row, count;
         double *data;
     } *wide;
     double **data;
@@ -89,20 +91,46 @@ static tcc_status refuse(request *r, size_t arg, const char *why)
     return TCC_ERR_ARGUMENT;
 }
 
+/* NULL: it is contiguous. */
+static const tcc_extent *strides_of(const request *r, size_t arg)
+{
+    return r->has_strides ? r->kernel->arg_strides[arg] : NULL;
+}
+
 /* How many elements there are, and in a row. */
 static tcc_status measure(request *r, size_t arg, struct wide *w)
 {
     const tcc_arg_info *info = &r->kernel->args[arg];
-    w->count = w->row = 1;
+    w->n = w->row = 1;
     for (unsigned d = 0; d < info->rank; d++) {
         w->row = tcc_extent_value(&r->kernel->arg_extents[arg][d], r->dims);
         if (w->row < 0)
             return refuse(r, arg, "has a negative extent");
-        if (__builtin_mul_overflow(w->count, w->row, &w->count) ||
-            w->count > INT64_MAX / (int64_t)sizeof(double))
+        if (__builtin_mul_overflow(w->n, w->row, &w->n))
             return refuse(r, arg, "has too many elements");
     }
-    return TCC_OK;
+    int64_t bytes;
+    w->count = w->n;
+    if (strides_of(r, arg)) {
+        if (!tcc_arg_bytes(r->kernel, arg, r->dims, &bytes))
+            return refuse(r, arg, "has too many elements");
+        w->count = bytes / ((tcc_scalar_bits(w->elem) + 7) / 8);
+    }
+    return w->count < 0 || w->count > INT64_MAX / (int64_t)sizeof(double) ? refuse(r, arg, "has too many elements")
+                                                                         : TCC_OK;
+}
+
+/* Where element i is, counted row by row. */
+static int64_t find_element(const request *r, size_t arg, int64_t i)
+{
+    const tcc_extent *strides = strides_of(r, arg);
+    int64_t at = 0;
+    for (unsigned d = strides ? r->kernel->args[arg].rank : 0; d-- > 0;) {
+        int64_t extent = tcc_extent_value(&r->kernel->arg_extents[arg][d], r->dims);
+        at += i % extent * tcc_extent_value(&strides[d], r->dims);
+        i /= extent;
+    }
+    return strides ? at : i;
 }
 
 static tcc_status widen_scalar(request *r, const tcc_arg_info *info, double number, struct wide *w)
@@ -146,11 +174,13 @@ static void narrow(request *r, size_t arg)
     tcc_arg_role role = r->kernel->args[arg].role;
     if (role != TCC_ARG_OUT && role != TCC_ARG_INOUT)
         return;
-    int64_t n_rows = r->rows ? (int64_t)r->n_rows : w->row ? w->count / w->row : 0;
+    int64_t n_rows = r->rows ? (int64_t)r->n_rows : w->row ? w->n / w->row : 0;
     for (int64_t j = 0; j < n_rows; j++) {
         int64_t first = (r->rows ? r->rows[j] : j) * w->row;
-        for (int64_t i = first; i < first + w->row; i++)
-            set(w->elem, r->args[arg], i, w->data[i]);
+        for (int64_t i = first; i < first + w->row; i++) {
+            int64_t at = find_element(r, arg, i);
+            set(w->elem, r->args[arg], at, w->data[at]);
+        }
     }
 }
 
@@ -229,7 +259,7 @@ tcc_status tcc_interpret_elements(tcc_context *ctx, const tcc_module *mod, const
     if (!mod)
         return TCC_ERR_ARGUMENT;
     const runner what = {ctx, mod, mod->manifest, options};
-    return run_on_elements(&what, kernel, (request){.dims = dims, .args = args});
+    return run_on_elements(&what, kernel, (request){.dims = dims, .args = args, .has_strides = true});
 }
 
 tcc_status tcc_reference_elements(tcc_context *ctx, const char *manifest, const char *kernel,

@@ -108,6 +108,11 @@ static void print_args(tcc_str *out, const tcc_func *f, const tcc_func *definiti
                 print_dim(out, arg->type->dims[d]);
             }
             tcc_str_puts(out, "]");
+            for (unsigned d = 0; arg->type->strides && d < arg->type->rank; d++) {
+                tcc_str_puts(out, d ? "," : ",\"strides\":[");
+                print_dim(out, arg->type->strides[d]);
+            }
+            tcc_str_puts(out, arg->type->strides && arg->type->rank ? "]" : "");
             if (definition)
                 print_indices(out, definition, definition->body->args[i]);
         }

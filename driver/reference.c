@@ -99,6 +99,13 @@ static bool check_rows(const request *r, const tcc_kernel_desc *k, tcc_diag *dia
     return true;
 }
 
+/* The numbers are the same wherever a launch has them. */
+static void take_contiguous(tcc_func *f)
+{
+    for (size_t i = 0; i < f->body->n_args; i++)
+        f->body->args[i]->type = tcc_type_with_strides(f->ir, f->body->args[i]->type, NULL);
+}
+
 static tcc_status interpret(const request *r, const tcc_kernel_desc *k, tcc_arena *arena)
 {
     jmp_buf oom;
@@ -120,6 +127,7 @@ static tcc_status interpret(const request *r, const tcc_kernel_desc *k, tcc_aren
                   "the reference has other parameters than kernel '%s'", k->name);
         return TCC_ERR_TYPE;
     }
+    take_contiguous(ir->first);
     const tcc_interp_options o = {
         .signature = signature, .dims = r->dims, .rows = r->rows, .n_rows = r->n_rows,
         .low = r->low, .high = r->high, .exact_sums = r->exact_sums};

@@ -132,6 +132,9 @@ typedef struct tcc_ast_param {
     tcc_ast_role role;
     tcc_scalar elem;
     TCC_VEC(tcc_ast_dim) dims;
+    bool is_strided;
+    tcc_loc strided;     /* where that is written */
+    tcc_ast_dim *strides; /* of a strided one, by dimension: semantic analysis names them */
     bool is_read;
     tcc_ast_stmt *written; /* by this statement */
     tcc_value *value;

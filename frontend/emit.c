@@ -6,17 +6,24 @@
 
 /* ---- types ----------------------------------------------------------------------------- */
 
+static tcc_dim dim_of(const tcc_ast_dim *dim)
+{
+    return dim->size ? (tcc_dim){.size = dim->size} : (tcc_dim){.name = dim->name.text};
+}
+
 static const tcc_type *param_type(tcc_ir *ir, const tcc_ast_param *param)
 {
     if (param->role == TCC_ROLE_SCALAR)
         return tcc_type_scalar(ir, param->elem);
-    tcc_dim *dims = TCC_NEW_ARRAY(ir->arena, tcc_dim, param->dims.len);
-    for (size_t i = 0; i < param->dims.len; i++)
-        if (param->dims.data[i].size)
-            dims[i].size = param->dims.data[i].size;
-        else
-            dims[i].name = param->dims.data[i].name.text;
-    return tcc_type_get(ir, TCC_KIND_tensor, param->elem, (unsigned)param->dims.len, dims);
+    size_t rank = param->dims.len;
+    tcc_dim *dims = TCC_NEW_ARRAY(ir->arena, tcc_dim, rank), *strides = TCC_NEW_ARRAY(ir->arena, tcc_dim, rank);
+    for (size_t i = 0; i < rank; i++) {
+        dims[i] = dim_of(&param->dims.data[i]);
+        if (param->is_strided)
+            strides[i] = dim_of(&param->strides[i]);
+    }
+    const tcc_type *t = tcc_type_get(ir, TCC_KIND_tensor, param->elem, (unsigned)rank, dims);
+    return param->is_strided ? tcc_type_with_strides(ir, t, strides) : t;
 }
 
 /* Scalars and fields broadcast: the result has the dimensions of the first, then those of the

@@ -177,10 +177,8 @@ static bool parse_param(tcc_parser *p, tcc_ast_role role)
     } else if (param->role == TCC_ROLE_IN) {
         param->role = TCC_ROLE_SCALAR;
     }
-    if (p->tok.kind == TCC_TOK_STRIDED) {
-        tcc_parse_unsupported(p, p->tok.loc, "'strided'");
-        tcc_parse_advance(p);
-    }
+    param->strided = p->tok.loc;
+    param->is_strided = tcc_parse_accept(p, TCC_TOK_STRIDED);
     if (p->kernel->params.len == TCC_MAX_PARAMS) {
         tcc_error(p->diag, TCC_ERR_UNSUPPORTED, param->name.loc,
                   "more than %d parameters and outputs in a kernel", TCC_MAX_PARAMS);

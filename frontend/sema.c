@@ -84,6 +84,8 @@ void tcc_sema_note_param(tcc_sema *s, const tcc_ast_param *param)
         type = tcc_arena_printf(s->arena, "%s%s%s%s", type, i ? ", " : "[",
                                 tcc_sema_dim_text(s, &param->dims.data[i]),
                                 i + 1 == param->dims.len ? "]" : "");
+    if (param->is_strided)
+        type = tcc_arena_printf(s->arena, "%s strided", type);
     tcc_note(s->diag, param->name.loc, "'%s' is declared %s here", param->name.text, type);
 }
 
@@ -99,6 +101,29 @@ static void declare_param(tcc_sema *s, tcc_ast_param *param)
         tcc_error(s->diag, TCC_ERR_TYPE, param->name.loc, "scalar '%s' cannot be inout",
                   param->name.text);
     tcc_sema_param_type(s, param);
+}
+
+/* Names the strides of a parameter, A_stride_0 and so on, and binds those that -D gives. */
+static void bind_strides(tcc_sema *s, tcc_ast_param *param)
+{
+    size_t n = param->is_strided ? param->dims.len : 0;
+    if (param->is_strided && !n)
+        tcc_error(s->diag, TCC_ERR_TYPE, param->strided, "'%s' has no dimensions, and cannot be strided",
+                  param->name.text);
+    param->strides = TCC_NEW_ARRAY(s->arena, tcc_ast_dim, n);
+    for (size_t i = 0; i < n; i++) {
+        const char *name = tcc_arena_printf(s->arena, "%s_stride_%zu", param->name.text, i);
+        tcc_ast_dim *stride = &param->strides[i];
+        *stride = (tcc_ast_dim){.name = {tcc_ir_name(s->ir, name), param->strided}};
+        const tcc_decl *first = tcc_sema_lookup(s, stride->name.text);
+        if (!first) {
+            *stride = *tcc_sema_declare_dim(s, stride->name);
+            continue;
+        }
+        tcc_error(s->diag, TCC_ERR_TYPE, param->strided, "'%s' is a stride of '%s', and something else",
+                  stride->name.text, param->name.text);
+        tcc_note(s->diag, first->loc, "'%s' is first defined here", stride->name.text);
+    }
 }
 
 static void check_size(tcc_sema *s, const tcc_ast_param *param)
@@ -132,6 +157,8 @@ static void check_kernel(tcc_sema *s, tcc_ast_kernel *kernel)
             tcc_sema_dim(s, &param->dims.data[j]);
         check_size(s, param);
     }
+    for (size_t i = 0; i < kernel->params.len; i++)
+        bind_strides(s, kernel->params.data[i]);
     if (kernel->has_body && !has_output)
         tcc_error(s->diag, TCC_ERR_TYPE, kernel->name.loc, "kernel '%s' has no output",
                   kernel->name.text);

@@ -114,6 +114,9 @@ void tcc_sema_unsupported(tcc_sema *s, tcc_loc loc, const char *what);
 /* In s->kernel, or of the file; NULL when undefined. */
 tcc_decl *tcc_sema_lookup(const tcc_sema *s, const char *name);
 tcc_decl *tcc_sema_declare(tcc_sema *s, tcc_names *scope, tcc_decl_kind kind, tcc_ast_name name);
+/* Finds or declares a symbolic dimension, which -D may bind. One that has the name of a parameter is reported, and
+ * invalid. */
+tcc_ast_dim *tcc_sema_declare_dim(tcc_sema *s, tcc_ast_name name);
 /* Finds what a dimension of a parameter is. */
 void tcc_sema_dim(tcc_sema *s, tcc_ast_dim *dim);
 /* The dimension that an expression without indices is; false where no dimension can be. */

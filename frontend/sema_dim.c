@@ -19,8 +19,7 @@ static bool refuse(tcc_sema *s, tcc_loc loc)
 
 /* ---- names ------------------------------------------------------------------------------- */
 
-/* Declares a symbolic dimension, which -D may bind; NULL, reported, where a parameter has the name. */
-static tcc_ast_dim *declare(tcc_sema *s, tcc_ast_name name)
+tcc_ast_dim *tcc_sema_declare_dim(tcc_sema *s, tcc_ast_name name)
 {
     tcc_ast_dim *dim = tcc_names_get(&s->kernel->dims, name.text);
     if (dim)
@@ -49,7 +48,7 @@ static bool resolve_name(tcc_sema *s, tcc_ast_expr *e)
 {
     const tcc_decl *d = tcc_sema_lookup(s, e->name.text);
     if (!d || d->kind != TCC_DECL_CONST) {
-        e->dim = declare(s, e->name);
+        e->dim = tcc_sema_declare_dim(s, e->name);
         return !e->dim->invalid;
     }
     e->kind = TCC_AST_NUMBER;

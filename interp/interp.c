@@ -8,6 +8,7 @@
 #include "ir/signature.h"
 #include "ir/target.h"
 #include "support/extent.h"
+#include "support/strides.h"
 
 int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim)
 {
@@ -168,6 +169,33 @@ static tcc_status check_dims(const tcc_run *run)
     return TCC_OK;
 }
 
+/* What dimension d has room for, with those after it. */
+static bool add_dimension(tcc_param *p, unsigned d)
+{
+    const tcc_type *t = p->type;
+    if (t->strides)
+        return tcc_strides_span(t->rank - d, p->extents + d, p->strides + d, &p->count);
+    int64_t extent = p->extents[d], multiple = d + 1 == t->rank ? tcc_type_row_elems(t) : 1;
+    int64_t factor = extent ? (extent + multiple - 1) / multiple * multiple : 1;
+    return !__builtin_mul_overflow(p->count, factor, &p->count);
+}
+
+/* What is written must not overlap itself. */
+static tcc_status check_apart(const tcc_run *run, const tcc_param *p)
+{
+    tcc_attr roles = tcc_attr_list(&run->signature->attrs, "roles");
+    size_t i = (size_t)(p - run->params);
+    bool is_read = i < roles.list.n && roles.list.items[i].kind == TCC_ATTR_STR && !strcmp(roles.list.items[i].s, "in");
+    int64_t least;
+    if (!p->type->strides || !p->count || is_read)
+        return TCC_OK;
+    unsigned rank = p->type->rank, d = tcc_strides_overlap(rank, p->extents, p->strides, &least);
+    return d == rank ? TCC_OK
+                     : TCC_FAIL(run, TCC_ERR_ARGUMENT, NULL,
+                                "stride %u of '%s' is %lld, and must be for its elements not to overlap at least %lld",
+                                d, p->name, (long long)p->strides[d], (long long)least);
+}
+
 /* By the type that the function itself has for it: several of the caller's dimensions may be one there. */
 static tcc_status bind_param(tcc_run *run, tcc_param *p, const char *name, const tcc_type *t)
 {
@@ -177,14 +205,12 @@ static tcc_status bind_param(tcc_run *run, tcc_param *p, const char *name, const
     bool empty = false;
     for (unsigned d = t->rank; d-- > 0;) {
         p->extents[d] = tcc_run_extent(run, t->dims[d]);
-        p->strides[d] = p->count;
-        int64_t multiple = d + 1 == t->rank ? tcc_type_row_elems(t) : 1;
-        if (p->extents[d] < 0)
+        p->strides[d] = t->strides ? tcc_run_extent(run, t->strides[d]) : p->count;
+        if (p->extents[d] < 0 || p->strides[d] < 0)
             return TCC_FAIL(run, TCC_ERR_ARGUMENT, NULL, "'%s' has an unknown dimension %s",
-                            p->name, t->dims[d].name);
+                            p->name, p->extents[d] < 0 ? t->dims[d].name : t->strides[d].name);
         empty |= p->extents[d] == 0;
-        int64_t factor = p->extents[d] ? (p->extents[d] + multiple - 1) / multiple * multiple : 1;
-        if (__builtin_mul_overflow(p->count, factor, &p->count) || p->count > TCC_MAX_ELEMENTS)
+        if (!add_dimension(p, d) || p->count > TCC_MAX_ELEMENTS)
             return TCC_FAIL(run, TCC_ERR_ARGUMENT, NULL, "'%s' is too large", p->name);
     }
     if (empty)
@@ -204,6 +230,8 @@ static tcc_status bind_params(tcc_run *run)
     for (size_t i = 0; i < run->n_params && !status; i++) {
         const tcc_value *param = i < args->n_args ? args->args[i] : workspace->args[i - args->n_args];
         status = bind_param(run, &run->params[i], param->name, is_entry ? param->type : own->args[i]->type);
+        if (!status && i < args->n_args)
+            status = check_apart(run, &run->params[i]);
     }
     return status;
 }
@@ -306,14 +334,26 @@ static tcc_status check_pitch(tcc_run *run, tcc_attr condition)
 {
     const tcc_attr *a = condition.list.items;
     const tcc_value *p = tcc_func_parameter(run->signature ? run->signature : run->f, a[1].s);
-    tcc_dim last = p && p->type->kind == TCC_KIND_tensor && p->type->rank ? p->type->dims[p->type->rank - 1]
-                                                                           : (tcc_dim){NULL, 0};
+    tcc_dim last = p && p->type->kind == TCC_KIND_tensor && p->type->rank && !p->type->strides
+                       ? p->type->dims[p->type->rank - 1]
+                       : (tcc_dim){NULL, 0};
     if (!last.name || a[2].i < 1)
         return TCC_OK;
     int64_t extent = tcc_run_dim(run, (tcc_attr){.kind = TCC_ATTR_STR, .s = last.name});
     if (extent * tcc_scalar_bits(p->type->elem) % (8 * a[2].i))
         return TCC_FAIL(run, TCC_ERR_NO_VARIANT, NULL, "rows of '%s' have %lld elements, expected multiples of %lld bytes",
                         a[1].s, (long long)extent, (long long)a[2].i);
+    return TCC_OK;
+}
+
+/* [multiple, K, 8] */
+static tcc_status check_multiple(tcc_run *run, tcc_attr condition)
+{
+    const tcc_attr *a = condition.list.items;
+    int64_t extent = tcc_run_dim(run, a[1]);
+    if (a[2].i > 0 && extent % a[2].i)
+        return TCC_FAIL(run, TCC_ERR_NO_VARIANT, NULL, "%s is %lld, expected a multiple of %lld", a[1].s,
+                        (long long)extent, (long long)a[2].i);
     return TCC_OK;
 }
 
@@ -334,6 +374,8 @@ static tcc_status check_conditions(tcc_run *run)
         if (tcc_attr_is_record(assumes.list.items[i], "min", "si") ||
             tcc_attr_is_record(assumes.list.items[i], "max", "si"))
             status = check_condition(run, assumes.list.items[i]);
+        else if (tcc_attr_is_record(assumes.list.items[i], "multiple", "si"))
+            status = check_multiple(run, assumes.list.items[i]);
         else if (tcc_attr_find(&run->f->attrs, "row") && tcc_attr_is_record(assumes.list.items[i], "pitch", "si"))
             status = check_pitch(run, assumes.list.items[i]);
     return status;

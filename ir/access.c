@@ -60,7 +60,7 @@ const char *tcc_access_index(const tcc_op *access, size_t d)
 const char *tcc_access_last(const tcc_op *access)
 {
     size_t n = tcc_access_rank(access);
-    return n ? tcc_access_index(access, n - 1) : NULL;
+    return n && tcc_type_has_rows(tcc_accessed_tensor(access)->type) ? tcc_access_index(access, n - 1) : NULL;
 }
 
 /* ---- all of them --------------------------------------------------------------------------- */

@@ -60,29 +60,46 @@ bool tcc_assumes_align(const tcc_func *f, const tcc_value *tensor, int64_t bytes
                        bytes);
 }
 
+/* The bits of which all pitches are known to be multiples; 0 where some are not known. */
+static int64_t pitch_bits(const tcc_type *t)
+{
+    enum { OF_ANY = 1 << 20 }; /* all strides are 0 */
+    int64_t pitch = tcc_type_known_pitch(t);
+    if (t->strides && t->rank > 1)
+        return tcc_type_open_stride(t) ? 0 : (pitch ? pitch : OF_ANY) * tcc_scalar_bits(t->elem);
+    return t->row_bytes ? (int64_t)t->row_bytes * 8 : row_bits(t);
+}
+
 bool tcc_assumes_pitch(const tcc_func *f, const tcc_value *tensor, int64_t bytes)
 {
-    unsigned rows = tensor->type->row_bytes;
-    int64_t known = rows ? (int64_t)rows * 8 : row_bits(tensor->type);
+    int64_t known = pitch_bits(tensor->type);
+    if (!tcc_type_has_rows(tensor->type))
+        return false;
     return known ? known % (bytes * 8) == 0 : is_multiple(assumed(f, "pitch", tensor->name), bytes);
 }
 
 bool tcc_has_rows_of(const tcc_value *tensor, tcc_dim dim)
 {
     const tcc_type *t = tensor->type;
-    return t->kind == TCC_KIND_tensor && t->rank && !t->row_bytes && tcc_dim_equal(t->dims[t->rank - 1], dim);
+    return t->kind == TCC_KIND_tensor && t->rank && !tcc_type_has_gaps(t) && tcc_type_has_rows(t) &&
+           tcc_dim_equal(t->dims[t->rank - 1], dim);
 }
 
-const tcc_value *tcc_assumes_multiple(const tcc_func *f, tcc_dim dim, int64_t n)
+bool tcc_assumes_multiple(const tcc_func *f, tcc_dim dim, int64_t n, const tcc_value **rows)
 {
     enum { BYTE_BITS = 8 };
+    *rows = NULL;
+    if (!dim.name)
+        return dim.size % n == 0;
     for (size_t i = 0; i < f->body->n_args; i++) {
         const tcc_value *arg = f->body->args[i];
         int64_t bits = n * tcc_scalar_bits(arg->type->elem);
         if (tcc_has_rows_of(arg, dim) && bits % BYTE_BITS == 0 && tcc_assumes_pitch(f, arg, bits / BYTE_BITS))
-            return arg;
+            *rows = arg;
+        if (*rows)
+            return true;
     }
-    return NULL;
+    return is_multiple(assumed(f, "multiple", dim.name), n);
 }
 
 bool tcc_assumes_length(const tcc_func *f, const tcc_value *tensor, int64_t bytes)
@@ -119,7 +136,7 @@ bool tcc_assumes_all_aligned(const tcc_func *f, int64_t bytes)
         const tcc_value *arg = f->body->args[i];
         if (arg->type->kind != TCC_KIND_tensor)
             continue;
-        bool can_be = row_bits(arg->type) % (bytes * 8) == 0;
+        bool can_be = pitch_bits(arg->type) % (bytes * 8) == 0;
         if (!tcc_assumes_align(f, arg, bytes) || (can_be && !tcc_assumes_pitch(f, arg, bytes)))
             return false;
     }
@@ -140,9 +157,10 @@ static const char *wrong_record(const tcc_func *s, tcc_attr record, tcc_arena *a
     bool align = tcc_attr_is_record(record, "align", "si");
     bool pitch = tcc_attr_is_record(record, "pitch", "si");
     bool length = tcc_attr_is_record(record, "length", "si");
-    bool of_dim = tcc_attr_is_record(record, "min", "si") || tcc_attr_is_record(record, "max", "si");
+    bool of_dim = tcc_attr_is_record(record, "min", "si") || tcc_attr_is_record(record, "max", "si") ||
+                  tcc_attr_is_record(record, "multiple", "si");
     if (!align && !pitch && !length && !of_dim)
-        return "needs [align, TENSOR, BYTES], [pitch, …], [length, …], [min, DIM, N] or [max, …]";
+        return "needs [align, TENSOR, BYTES], [pitch, …], [length, …], [min, DIM, N], [max, …] or [multiple, …]";
     if (a[2].i < 1)
         return tcc_arena_printf(arena, "says '%s' %s %lld, expected a positive number", a[0].s, a[1].s,
                                 (long long)a[2].i);
@@ -152,7 +170,9 @@ static const char *wrong_record(const tcc_func *s, tcc_attr record, tcc_arena *a
     const tcc_type *t = type_of_argument(s, a[1].s);
     if (!t || t->kind != TCC_KIND_tensor)
         return tcc_arena_printf(arena, "names no tensor '%s'", a[1].s);
-    int64_t known = row_bits(t);
+    int64_t known = pitch ? pitch_bits(t) : row_bits(t);
+    if (!tcc_type_has_rows(t)) /* rows run along any dimension */
+        known = 0;
     bool holds =
         align || !known || (pitch && known % (a[2].i * 8) == 0) || (length && known >= a[2].i * 8);
     return holds ? NULL
@@ -166,12 +186,23 @@ static bool length_implies(const tcc_func *f, const tcc_func *s, const char *dim
     for (size_t i = 0; i < s->body->n_args; i++) {
         const tcc_value *arg = s->body->args[i];
         const tcc_type *t = arg->type;
-        const char *last = t->rank ? t->dims[t->rank - 1].name : NULL;
-        if (last && !strcmp(last, dim) &&
-            assumed(f, "length", arg->name) * 8 >= n * (int64_t)tcc_scalar_bits(t->elem))
-            return true;
+        unsigned first = tcc_type_has_rows(t) && t->rank ? t->rank - 1 : 0; /* else rows may run along any */
+        if (assumed(f, "length", arg->name) * 8 < n * (int64_t)tcc_scalar_bits(t->elem))
+            continue;
+        for (unsigned d = first; d < t->rank; d++)
+            if (t->dims[d].name && !strcmp(t->dims[d].name, dim))
+                return true;
     }
     return false;
+}
+
+/* Whether rows of a tensor are told apart by a dimension, or a stride: the pitch that an assumption is about. */
+static bool is_pitch_of(const tcc_type *t, const char *name)
+{
+    bool is = !(t->strides && t->rank > 1) && t->dims[t->rank - 1].name && !strcmp(t->dims[t->rank - 1].name, name);
+    for (unsigned d = 0; t->strides && d < t->rank; d++)
+        is |= t->strides[d].name && !strcmp(t->strides[d].name, name);
+    return is;
 }
 
 /* Whether the product of `factors` elements is one of assumed rows, and those are multiples: its
@@ -179,15 +210,16 @@ static bool length_implies(const tcc_func *f, const tcc_func *s, const char *dim
 static bool pitch_implies(const tcc_func *f, const tcc_func *s, tcc_attr factors,
                           int64_t elem_bytes, int64_t bytes)
 {
+    const tcc_attr *last = factors.list.n ? &factors.list.items[factors.list.n - 1] : NULL;
+    if (last && last->kind == TCC_ATTR_STR && is_multiple(assumed(f, "multiple", last->s) * elem_bytes, bytes))
+        return true;
     for (size_t i = 0; i < s->body->n_args; i++) {
         const tcc_value *arg = s->body->args[i];
         const tcc_type *t = arg->type;
         int64_t bits = tcc_scalar_bits(t->elem), scale = bits < 8 ? 8 / bits : 1;
-        if (!t->rank || (bits < 8 ? 1 : bits / 8) != elem_bytes || !factors.list.n)
+        if (!t->rank || (bits < 8 ? 1 : bits / 8) != elem_bytes || !last)
             continue;
-        tcc_dim row = t->dims[t->rank - 1];
-        const tcc_attr *last = &factors.list.items[factors.list.n - 1];
-        if (row.name && last->kind == TCC_ATTR_STR && !strcmp(row.name, last->s) &&
+        if (last->kind == TCC_ATTR_STR && is_pitch_of(t, last->s) &&
             is_multiple(assumed(f, "pitch", arg->name) * scale, bytes))
             return true;
     }

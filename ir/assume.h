@@ -1,10 +1,12 @@
 /* assume: what a variant may count on at a launch, in the attribute `assumes` of its function:
  *
  *   [align, A, 16]    the address of tensor A is a multiple of 16 bytes
- *   [pitch, A, 16]    each row of A, its last dimension, is a multiple of 16 bytes long
+ *   [pitch, A, 16]    each row of A, its last dimension, is a multiple of 16 bytes long; where A has strides, they are,
+ *                     but for the last one
  *   [length, A, 16]   each row of A has 16 bytes or more
  *   [min, K, 8]       dimension K is 8 or more
  *   [max, N, 4096]    dimension N is 4096 or less
+ *   [multiple, K, 8]  dimension K is a multiple of 8
  *
  * A variant is this set, which may be empty; a function without the attribute is none. Passes ask
  * it before they decide on anything that not every launch allows. What they then made use of are
@@ -26,9 +28,8 @@ bool tcc_assumes_align(const tcc_func *f, const tcc_value *tensor, int64_t bytes
 bool tcc_assumes_pitch(const tcc_func *f, const tcc_value *tensor, int64_t bytes);
 /* Whether a tensor's rows are as long as a dimension, without padding. */
 bool tcc_has_rows_of(const tcc_value *tensor, tcc_dim dim);
-/* A parameter whose rows are this dimension, which is a multiple of n because they are of so many bytes; NULL: there is
- * none. */
-const tcc_value *tcc_assumes_multiple(const tcc_func *f, tcc_dim dim, int64_t n);
+/* Whether a dimension is known or assumed to be a multiple of n; by the length of a parameter's rows, *rows. */
+bool tcc_assumes_multiple(const tcc_func *f, tcc_dim dim, int64_t n, const tcc_value **rows);
 /* Whether its rows are assumed not to be shorter. */
 bool tcc_assumes_length(const tcc_func *f, const tcc_value *tensor, int64_t bytes);
 /* Whether a dimension is known or assumed to be at least n. */

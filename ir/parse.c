@@ -203,13 +203,29 @@ static bool parse_layout(parser *p, const tcc_type **out)
     return !wrong || FAIL(p, loc, "the layout %s", wrong);
 }
 
-/* For a tensor: where its rows begin. */
-static bool parse_rows(parser *p, const tcc_type **out)
+/* [s, …], one for each dimension */
+static bool parse_strides(parser *p, const tcc_type **out)
+{
+    tcc_loc loc = p->tok.loc;
+    tcc_dim strides[MAX_RANK] = {{NULL, 0}};
+    unsigned n = 0;
+    if (!expect(p, '[', "'['") || !parse_dims(p, strides, &n))
+        return false;
+    if (n != (*out)->rank)
+        return FAIL(p, loc, "%u strides of %u dimensions", n, (*out)->rank);
+    *out = tcc_type_with_strides(p->ir, *out, strides);
+    return true;
+}
+
+/* For a tensor: where its rows begin, or all strides. */
+static bool parse_places(parser *p, const tcc_type **out)
 {
     tcc_loc loc = p->tok.loc;
     int64_t bytes;
+    if (accept_word(p, "strides"))
+        return parse_strides(p, out);
     if (!accept_word(p, "rows") || p->tok.kind != TOK_INT)
-        return expected(p, "'rows' and a number of bytes");
+        return expected(p, "'rows' and a number of bytes, or 'strides'");
     if (!read_int(p, &bytes))
         return false;
     if (bytes < 1 || bytes > MAX_ROW_BYTES || !(*out)->rank || bytes * 8 % tcc_scalar_bits((*out)->elem))
@@ -257,7 +273,7 @@ static bool parse_type(parser *p, const tcc_type **out)
         *out = tcc_type_get(p->ir, kind, elem, rank, dims);
         if (kind == TCC_KIND_tile && accept(p, ',') && !parse_layout(p, out))
             return false;
-        if (kind == TCC_KIND_tensor && accept(p, ',') && !parse_rows(p, out))
+        if (kind == TCC_KIND_tensor && accept(p, ',') && !parse_places(p, out))
             return false;
         return expect(p, '>', "'>'");
     }

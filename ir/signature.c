@@ -12,6 +12,11 @@ const char *tcc_func_kernel(const tcc_func *f)
     return tcc_attr_str(&f->attrs, "kernel", f->name);
 }
 
+const char *tcc_func_first(const tcc_func *f)
+{
+    return tcc_attr_str(&f->attrs, "part", tcc_attr_str(&f->attrs, "order", tcc_func_kernel(f)));
+}
+
 bool tcc_func_is_definition(const tcc_func *f)
 {
     return tcc_attr_find(&f->attrs, "defines") != NULL;
@@ -150,6 +155,15 @@ static tcc_attr list_of(tcc_ir *ir, size_t n, const tcc_attr *items)
     return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {copy, n}};
 }
 
+static tcc_attr list_of_dims(tcc_ir *ir, unsigned n, const tcc_dim *dims)
+{
+    tcc_attr list[MAX_RANK];
+    for (unsigned d = 0; d < n; d++)
+        list[d] = dims[d].name ? (tcc_attr){.kind = TCC_ATTR_STR, .s = dims[d].name}
+                               : (tcc_attr){.kind = TCC_ATTR_INT, .i = dims[d].size};
+    return list_of(ir, n, list);
+}
+
 /* Parameters without a name are called by their number, as the printer does. */
 static const char *name_of(tcc_ir *ir, const tcc_value *arg)
 {
@@ -159,15 +173,12 @@ static const char *name_of(tcc_ir *ir, const tcc_value *arg)
 static tcc_attr record_of(tcc_ir *ir, const tcc_value *arg)
 {
     const tcc_type *t = arg->type;
-    tcc_attr dims[MAX_RANK];
-    for (unsigned d = 0; d < t->rank; d++)
-        dims[d] = t->dims[d].name ? (tcc_attr){.kind = TCC_ATTR_STR, .s = t->dims[d].name}
-                                  : (tcc_attr){.kind = TCC_ATTR_INT, .i = t->dims[d].size};
     const tcc_attr record[] = {{.kind = TCC_ATTR_STR, .s = name_of(ir, arg)},
                                {.kind = TCC_ATTR_STR, .s = tcc_ir_name(ir, tcc_scalar_name(t->elem))},
-                               list_of(ir, t->rank, dims),
-                               {.kind = TCC_ATTR_INT, .i = t->row_bytes}};
-    return list_of(ir, t->kind != TCC_KIND_tensor ? 2 : t->row_bytes ? 4 : 3, record);
+                               list_of_dims(ir, t->rank, t->dims),
+                               t->strides ? list_of_dims(ir, t->rank, t->strides)
+                                          : (tcc_attr){.kind = TCC_ATTR_INT, .i = t->row_bytes}};
+    return list_of(ir, t->kind != TCC_KIND_tensor ? 2 : t->row_bytes || t->strides ? 4 : 3, record);
 }
 
 static void append(tcc_func *f, const char *attr, tcc_attr item)
@@ -269,8 +280,25 @@ static bool read_dims(tcc_attr list, tcc_dim dims[MAX_RANK])
     return true;
 }
 
-/* Adds the argument of a record [NAME, ELEM, [DIM, …]], or [NAME, ELEM] for a scalar; a fourth item says at
- * multiples of how many bytes rows begin. */
+/* Gives a tensor what the fourth item of its record says: at multiples of how many bytes its rows begin, or a list of
+ * strides. */
+static bool place(tcc_ir *ir, const tcc_attr *item, const tcc_type **t)
+{
+    tcc_dim strides[MAX_RANK];
+    if (item->kind == TCC_ATTR_LIST) {
+        if (item->list.n != (*t)->rank || !read_dims(*item, strides))
+            return false;
+        *t = tcc_type_with_strides(ir, *t, strides);
+        return true;
+    }
+    if (item->kind != TCC_ATTR_INT || item->i < 1 || item->i * 8 % tcc_scalar_bits((*t)->elem) || !(*t)->rank)
+        return false;
+    *t = tcc_type_with_row_bytes(ir, *t, (unsigned)item->i);
+    return true;
+}
+
+/* Adds the argument of a record [NAME, ELEM, [DIM, …]], or [NAME, ELEM] for a scalar; a fourth item says where rows
+ * are. */
 static bool add_record(tcc_func *s, tcc_attr record)
 {
     const tcc_attr *a = record.list.items;
@@ -287,9 +315,8 @@ static bool add_record(tcc_func *s, tcc_attr record)
     if (a[2].kind != TCC_ATTR_LIST || a[2].list.n > MAX_RANK || !read_dims(a[2], dims))
         return false;
     const tcc_type *t = tcc_type_get(s->ir, TCC_KIND_tensor, elem, (unsigned)a[2].list.n, dims);
-    if (n == 4 && (a[3].kind != TCC_ATTR_INT || a[3].i < 1 || a[3].i * 8 % tcc_scalar_bits(elem) || !t->rank))
+    if (n == 4 && !place(s->ir, &a[3], &t))
         return false;
-    t = n == 4 ? tcc_type_with_row_bytes(s->ir, t, (unsigned)a[3].i) : t;
     tcc_block_add_arg(s->body, t, tcc_ir_name(s->ir, a[0].s));
     return true;
 }
@@ -329,7 +356,7 @@ static unsigned count_name(const tcc_type *t, const tcc_extent_factor *name)
     return n;
 }
 
-/* Whether two types are of as many elements, in equal rows, whatever the extents. */
+/* Whether two types are of as many elements, in equal rows, whatever the extents. Strides may be in another order. */
 static bool same_elements(const tcc_type *a, const tcc_type *b)
 {
     bool same = a->kind == b->kind && a->elem == b->elem && a->row_bytes == b->row_bytes && !a->rank == !b->rank &&
@@ -377,8 +404,7 @@ static bool add_params(const tcc_func *f, tcc_func *s, tcc_diag *diag)
             return wrong(f, diag, "it has parameters that are neither tensors nor scalars");
         const tcc_type *t =
             tcc_type_get(s->ir, arg->type->kind, arg->type->elem, arg->type->rank, arg->type->dims);
-        tcc_block_add_arg(s->body, tcc_type_with_row_bytes(s->ir, t, arg->type->row_bytes),
-                          name_of(s->ir, arg));
+        tcc_block_add_arg(s->body, tcc_type_placed_as(s->ir, t, arg->type), name_of(s->ir, arg));
     }
     return true;
 }
@@ -402,32 +428,40 @@ static bool has_name(const char *const *names, size_t n, const char *name)
     return false;
 }
 
-/* Symbolic dimensions: those that the function lists, or else as they appear. */
+typedef TCC_VEC(const char *) name_list;
+
+/* Adds the names of dimensions, or of strides, that are new. */
+static void add_names(tcc_ir *ir, unsigned n, const tcc_dim *dims, name_list *names)
+{
+    for (unsigned d = 0; d < n; d++) {
+        tcc_extent_factor factor;
+        for (const char *left = dims[d].name; left && tcc_extent_take_name(&left, &factor);) {
+            const char *name = tcc_arena_strndup(ir->arena, factor.name, factor.n);
+            if (!has_name(names->data, names->len, name))
+                TCC_PUSH(ir->arena, names, tcc_ir_name(ir, name));
+        }
+    }
+}
+
+/* Symbolic dimensions: those that the function lists, or else as they appear, extents before strides. */
 static bool set_dims(const tcc_func *f, tcc_func *s, tcc_diag *diag)
 {
     tcc_attr listed = tcc_attr_list(&f->attrs, "dims");
     bool given = tcc_attr_find(&f->attrs, "dims") != NULL;
-    TCC_VEC(const char *) names = {0};
+    name_list names = {0};
     for (size_t i = 0; i < listed.list.n; i++) {
         tcc_attr dim = listed.list.items[i];
         if (dim.kind != TCC_ATTR_STR || has_name(names.data, names.len, dim.s))
             return wrong(f, diag, "'dims' needs names, each once");
         TCC_PUSH(s->ir->arena, &names, dim.s);
     }
-    for (size_t i = 0; i < s->body->n_args; i++) {
-        const tcc_type *t = s->body->args[i]->type;
-        for (unsigned d = 0; d < t->rank; d++) {
-            tcc_extent_factor factor;
-            for (const char *left = t->dims[d].name; left && tcc_extent_take_name(&left, &factor);) {
-                const char *name = tcc_arena_strndup(s->ir->arena, factor.name, factor.n);
-                if (has_name(names.data, names.len, name))
-                    continue;
-                if (given)
-                    return wrong(f, diag, "an argument has a dimension that is not in 'dims'");
-                TCC_PUSH(s->ir->arena, &names, tcc_ir_name(s->ir, name));
-            }
-        }
-    }
+    for (size_t i = 0; i < s->body->n_args; i++)
+        add_names(s->ir, s->body->args[i]->type->rank, s->body->args[i]->type->dims, &names);
+    for (size_t i = 0; i < s->body->n_args; i++)
+        if (s->body->args[i]->type->strides)
+            add_names(s->ir, s->body->args[i]->type->rank, s->body->args[i]->type->strides, &names);
+    if (given && names.len > listed.list.n)
+        return wrong(f, diag, "an argument has a dimension that is not in 'dims'");
     tcc_attr_set_strs(s->ir, &s->attrs, "dims", names.len, names.data);
     return true;
 }
@@ -456,6 +490,8 @@ static bool set_roles(const tcc_func *f, tcc_func *s, tcc_diag *diag)
         roles[i] = role_of(given ? &listed.list.items[i] : NULL, s->body->args[i]->type);
         if (!roles[i])
             return wrong(f, diag, "'roles' needs in, out, inout or workspace for tensors, scalar for scalars");
+        if (!strcmp(roles[i], workspace) && s->body->args[i]->type->strides)
+            return wrong(f, diag, "workspace tensors have no strides");
         if (i && !strcmp(roles[i - 1], workspace) && strcmp(roles[i], workspace))
             return wrong(f, diag, "workspace tensors must come after all arguments");
     }
@@ -568,7 +604,7 @@ bool tcc_dims_compile(tcc_arena *arena, tcc_attr dims, const char *name, tcc_exp
 static bool same_type(const tcc_type *a, const tcc_type *b)
 {
     bool same =
-        a->kind == b->kind && a->elem == b->elem && a->rank == b->rank && a->row_bytes == b->row_bytes;
+        a->kind == b->kind && a->elem == b->elem && a->rank == b->rank && tcc_type_same_places(a, b);
     for (unsigned d = 0; same && d < a->rank; d++)
         same = tcc_dim_equal(a->dims[d], b->dims[d]);
     return same;

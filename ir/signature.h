@@ -28,6 +28,10 @@ const tcc_func *tcc_func_definition(const tcc_ir *ir, const char *kernel);
 /* Whether a function is of the target level: a kernel with parameters of its own. */
 bool tcc_func_is_entry(const tcc_func *f);
 
+/* The name of the first variant, or of the first of a step's: of those for tensors that lie in memory as f's do, the
+ * attribute `order` has it. */
+const char *tcc_func_first(const tcc_func *f);
+
 /* Whether a function is a step of others, and no variant. */
 bool tcc_func_is_step(const tcc_func *f);
 /* The first variant that has f as a step; f itself where it is none, or of none. */

@@ -92,10 +92,48 @@ bool tcc_type_same_layout(const tcc_type *a, const tcc_type *b)
     return same;
 }
 
+bool tcc_type_same_places(const tcc_type *a, const tcc_type *b)
+{
+    bool same = a->row_bytes == b->row_bytes && !a->strides == !b->strides;
+    for (unsigned d = 0; same && a->strides && d < a->rank; d++)
+        same = tcc_dim_equal(a->strides[d], b->strides[d]);
+    return same;
+}
+
+bool tcc_type_has_rows(const tcc_type *t)
+{
+    const tcc_dim *last = t->strides && t->rank ? &t->strides[t->rank - 1] : NULL;
+    return !last || (!last->name && last->size == 1);
+}
+
+bool tcc_type_has_gaps(const tcc_type *t)
+{
+    return t->row_bytes || (t->strides && t->rank > 1);
+}
+
+int64_t tcc_type_known_pitch(const tcc_type *t)
+{
+    int64_t common = 0;
+    for (unsigned d = 0; t->strides && d + 1 < t->rank; d++)
+        for (int64_t n = t->strides[d].name ? 0 : t->strides[d].size, rest; n; n = rest) {
+            rest = common % n;
+            common = n;
+        }
+    return common;
+}
+
+const char *tcc_type_open_stride(const tcc_type *t)
+{
+    const char *open = NULL;
+    for (unsigned d = 0; t->strides && d + 1 < t->rank && !open; d++)
+        open = t->strides[d].name;
+    return open;
+}
+
 static bool matches(const tcc_type *t, const tcc_type *key, const tcc_dim *dims)
 {
     if (t->kind != key->kind || t->elem != key->elem || t->rank != key->rank ||
-        t->row_bytes != key->row_bytes || !tcc_type_same_layout(t, key))
+        !tcc_type_same_places(t, key) || !tcc_type_same_layout(t, key))
         return false;
     for (unsigned i = 0; i < key->rank; i++)
         if (t->dims[i].name != dims[i].name || t->dims[i].size != dims[i].size)
@@ -112,6 +150,8 @@ static size_t hash(const tcc_type *key, const tcc_dim *dims)
         h = tcc_hash_mix(h, (uint64_t)key->repeats[i].n);
     if (key->row_bytes)
         h = tcc_hash_mix(h, key->row_bytes);
+    for (unsigned i = 0; key->strides && i < key->rank; i++)
+        h = tcc_hash_mix(h, (uint64_t)key->strides[i].size);
     return (size_t)h;
 }
 
@@ -207,8 +247,25 @@ const tcc_type *tcc_type_with_repeats(tcc_ir *ir, const tcc_type *t, tcc_layout 
 const tcc_type *tcc_type_with_row_bytes(tcc_ir *ir, const tcc_type *t, unsigned row_bytes)
 {
     tcc_type key = *t;
+    key.strides = NULL;
     key.row_bytes = row_bytes;
     return find_or_add(ir, &key, t->dims);
+}
+
+const tcc_type *tcc_type_with_strides(tcc_ir *ir, const tcc_type *t, const tcc_dim *strides)
+{
+    tcc_type key = *t;
+    tcc_dim *own = strides ? TCC_NEW_ARRAY(ir->arena, tcc_dim, t->rank) : NULL;
+    for (unsigned d = 0; own && d < t->rank; d++)
+        own[d] = strides[d].name ? (tcc_dim){.name = tcc_ir_name(ir, strides[d].name)}
+                                 : (tcc_dim){.size = strides[d].size};
+    key.strides = own;
+    return find_or_add(ir, &key, t->dims);
+}
+
+const tcc_type *tcc_type_placed_as(tcc_ir *ir, const tcc_type *t, const tcc_type *as)
+{
+    return tcc_type_with_strides(ir, tcc_type_with_row_bytes(ir, t, as->row_bytes), as->strides);
 }
 
 int64_t tcc_type_row_elems(const tcc_type *t)
@@ -229,6 +286,14 @@ bool tcc_type_is_scalar(const tcc_type *t, tcc_scalar elem)
     return t->kind == TCC_KIND_scalar && t->elem == elem;
 }
 
+static void print_dim(tcc_str *out, tcc_dim d)
+{
+    if (d.name)
+        tcc_str_puts(out, d.name);
+    else
+        tcc_str_int(out, d.size);
+}
+
 void tcc_type_print(tcc_str *out, const tcc_type *t)
 {
     if (t->kind == TCC_KIND_scalar) {
@@ -242,12 +307,14 @@ void tcc_type_print(tcc_str *out, const tcc_type *t)
     tcc_str_puts(out, tcc_scalar_name(t->elem));
     for (unsigned i = 0; i < t->rank; i++) {
         tcc_str_puts(out, i ? ", " : "[");
-        if (t->dims[i].name)
-            tcc_str_puts(out, t->dims[i].name);
-        else
-            tcc_str_int(out, t->dims[i].size);
+        print_dim(out, t->dims[i]);
     }
     tcc_str_puts(out, t->rank ? "]" : "");
+    for (unsigned i = 0; t->strides && i < t->rank; i++) {
+        tcc_str_puts(out, i ? ", " : ", strides [");
+        print_dim(out, t->strides[i]);
+    }
+    tcc_str_puts(out, t->strides && t->rank ? "]" : "");
     if (t->row_bytes)
         tcc_str_printf(out, ", rows %u", t->row_bytes);
     if (t->layout)

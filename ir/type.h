@@ -111,6 +111,8 @@ typedef struct tcc_type {
     unsigned n_repeats; /* of the layout's fragment, from the inside out: layout.h */
     const tcc_repeat *repeats;
     unsigned row_bytes; /* of a tensor: its rows begin at multiples of this; 0: they are contiguous */
+    const tcc_dim
+        *strides; /* of a tensor: elements from one index to the next, by dimension; NULL: they follow from dims */
     unsigned rank;
     tcc_dim dims[];
 } tcc_type;
@@ -129,8 +131,23 @@ const tcc_type *tcc_type_with_elem(tcc_ir *ir, const tcc_type *t, tcc_scalar ele
 /* The same tile in another layout. */
 const tcc_type *tcc_type_with_repeats(tcc_ir *ir, const tcc_type *t, tcc_layout layout, unsigned n,
                                       const tcc_repeat *repeats);
-/* The same tensor with rows that begin at multiples of this many bytes, which are whole elements. */
+/* The same tensor without strides, with rows that begin at multiples of this many bytes, which are whole elements; 0:
+ * contiguous. */
 const tcc_type *tcc_type_with_row_bytes(tcc_ir *ir, const tcc_type *t, unsigned row_bytes);
+/* The same tensor with a stride for each dimension; NULL: none. Names are interned by the call. */
+const tcc_type *tcc_type_with_strides(tcc_ir *ir, const tcc_type *t, const tcc_dim *strides);
+/* A tensor of the same strides or rows as another, in the same dimensions: of a type made anew. */
+const tcc_type *tcc_type_placed_as(tcc_ir *ir, const tcc_type *t, const tcc_type *as);
+/* Whether the strides, or what rows are multiples of, are the same. */
+bool tcc_type_same_places(const tcc_type *a, const tcc_type *b);
+/* Whether neighbours along the last dimension are neighbours in memory. */
+bool tcc_type_has_rows(const tcc_type *t);
+/* Whether something else may follow a row: padding, or what the caller has there. */
+bool tcc_type_has_gaps(const tcc_type *t);
+/* The number of elements of which all strides but the last are multiples, of those that are numbers; 0: none is. */
+int64_t tcc_type_known_pitch(const tcc_type *t);
+/* The name of a stride that is only known at launch, but the last; NULL: there is none. */
+const char *tcc_type_open_stride(const tcc_type *t);
 /* The number of elements of which rows are a multiple; 1: they are contiguous. */
 int64_t tcc_type_row_elems(const tcc_type *t);
 bool tcc_type_same_layout(const tcc_type *a, const tcc_type *b);

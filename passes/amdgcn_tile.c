@@ -67,6 +67,7 @@ bool tcc_amdgcn_plan(tcc_lowering *low, tcc_access *a)
     int64_t step = wide < neighbours ? wide : neighbours;
     while (step > 1 && a->held.in_one % step)
         step--;
+    whole &= !t->strides || !tcc_low_ends_in_group(low, t, step);
     if (whole && step % least == 0 && tcc_low_is_multiple(low, column, step)) {
         a->step = step;
         a->ends_in_step = tcc_low_ends_in_group(low, t, step);

@@ -34,7 +34,7 @@ static int contiguous_dim(const tcc_op *op, const tcc_type *tensor)
 {
     tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
     for (size_t i = 0; i < dims.list.n; i++)
-        if (dims.list.items[i].i == (int64_t)tensor->rank - 1)
+        if (dims.list.items[i].i == (int64_t)tensor->rank - 1 && tcc_type_has_rows(tensor))
             return (int)i;
     return -1;
 }
@@ -254,10 +254,19 @@ static bool can_take_words(const tcc_func *f, const tcc_target *target, const tc
 }
 
 /* Whether rows end at multiples of this many bytes; the padding after a row is not used. */
-static bool ends_with(const tcc_type *t, int64_t bytes)
+static bool ends_with(const tcc_func *f, const tcc_type *t, int64_t bytes)
 {
-    const tcc_dim *last = t->rank ? &t->dims[t->rank - 1] : NULL;
-    return !t->row_bytes || (!last->name && last->size * tcc_scalar_bits(t->elem) % (bytes * 8) == 0);
+    const tcc_value *rows;
+    if (!tcc_type_has_gaps(t))
+        return true;
+    tcc_dim last = t->dims[t->rank - 1];
+    return (t->strides || !last.name) && tcc_assumes_multiple(f, last, bytes * 8 / tcc_scalar_bits(t->elem), &rows);
+}
+
+/* Whether a load may take what follows a row with its end: padding, but nothing of the caller's. */
+static bool may_load(const tcc_func *f, const tcc_type *t, int64_t bytes)
+{
+    return !t->strides || ends_with(f, t, bytes);
 }
 
 static bool is_used_by(const tcc_value *tensor, tcc_opcode code)
@@ -313,7 +322,7 @@ static void widen(tcc_func *f, const tcc_schedule *s, tcc_op *op, const tcc_valu
         return;
     if (is_spread(op)) {
         int64_t bytes = WIDE;
-        while (bytes > 1 && !is_aligned(f, tensor, bytes))
+        while (bytes > 1 && !(is_aligned(f, tensor, bytes) && may_load(f, tensor->type, bytes)))
             bytes /= 2;
         if (bytes * 8 > (bits < 8 ? 8 : bits)) /* rows may begin within a byte */
             tcc_attr_set_int(f->ir, &op->attrs, "wide", bytes);
@@ -322,13 +331,14 @@ static void widen(tcc_func *f, const tcc_schedule *s, tcc_op *op, const tcc_valu
         return;
     }
     bool rows = stores_rows(s, op, tensor), trade = rows && tcc_warps_sum(s) == TCC_FRAGMENT_mma_d;
-    bool aligned = is_aligned(f, tensor, WIDE) && ends_with(tensor->type, WIDE);
+    bool aligned = is_aligned(f, tensor, WIDE) && ends_with(f, tensor->type, WIDE);
     bool wide = tcc_target_can(target, TCC_CAN_wmma) || tcc_warps_hold_opaque(s) ||
                 ((trade || loads_rows(s, op, tensor)) && aligned);
     int64_t bytes = wide ? WIDE : 2 * bits / 8;
-    if (is_aligned(f, tensor, bytes) && (op->code != TCC_OP_tile_store || ends_with(tensor->type, bytes)))
+    if (is_aligned(f, tensor, bytes) &&
+        (op->code == TCC_OP_tile_store ? ends_with : may_load)(f, tensor->type, bytes))
         tcc_attr_set_int(f->ir, &op->attrs, wide ? "wide" : "pairs", wide ? WIDE : 1);
-    else if (rows && bits < 8 * WORD && !tensor->type->row_bytes && !copies_elements(f))
+    else if (rows && bits < 8 * WORD && !tcc_type_has_gaps(tensor->type) && !copies_elements(f))
         tcc_attr_set_int(f->ir, &op->attrs, "words", WORD);
 }
 

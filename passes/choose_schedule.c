@@ -300,7 +300,7 @@ static int64_t widest(const tcc_space *c)
 /* The variant that is named as its kernel, or as the step of one that it is; NULL when there is none. */
 static const tcc_func *first_variant(const tcc_func *f)
 {
-    const tcc_func *first = tcc_func_find(f->ir, tcc_attr_str(&f->attrs, "part", tcc_func_kernel(f)));
+    const tcc_func *first = tcc_func_find(f->ir, tcc_func_first(f));
     return first && tcc_func_is_variant(first) ? first : NULL;
 }
 
@@ -310,7 +310,8 @@ static bool is_another_tile(const tcc_func *f)
     const tcc_attr assumes = tcc_attr_list(&f->attrs, "assumes");
     for (const tcc_func *g = first_variant(f); g && g != f; g = g->next) {
         const tcc_attr others = tcc_attr_list(&g->attrs, "assumes");
-        if (tcc_func_is_variant(g) && !strcmp(tcc_func_kernel(g), tcc_func_kernel(f)) &&
+        bool same_order = !strcmp(tcc_attr_str(&g->attrs, "order", ""), tcc_attr_str(&f->attrs, "order", ""));
+        if (tcc_func_is_variant(g) && !strcmp(tcc_func_kernel(g), tcc_func_kernel(f)) && same_order &&
             tcc_attr_equal(&assumes, &others))
             return true;
     }

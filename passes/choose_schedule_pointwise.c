@@ -93,7 +93,7 @@ static bool is_multiplied(const tcc_scalar elems[2], tcc_scalar sum)
 /* The first variant of a kernel, or of a step. */
 static bool is_first(const tcc_func *f)
 {
-    return !strcmp(f->name, tcc_attr_str(&f->attrs, "part", tcc_func_kernel(f)));
+    return !strcmp(f->name, tcc_func_first(f));
 }
 
 static void warn_of_terms(const tcc_choice *ch)

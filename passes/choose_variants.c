@@ -45,6 +45,12 @@ static int64_t row_bits(const tcc_type *t)
     return bits_along(t, (int)t->rank - 1);
 }
 
+/* The bits of which the distances of rows are multiples, as far as they are known. */
+static int64_t pitch_bits(const tcc_type *t)
+{
+    return t->strides && t->rank > 1 ? tcc_type_known_pitch(t) * tcc_scalar_bits(t->elem) : row_bits(t);
+}
+
 static const char *why_not_contiguous(const tcc_sum_operand *o, const char *x)
 {
     return tcc_read_is_contiguous_in(o->read, x, o->k)
@@ -69,7 +75,7 @@ static const char *why_not_aligned(const tcc_sum_operand *o, const char *x)
     const char *why = why_not_contiguous(o, x);
     if (!why && t->rank == 1 && tcc_scalar_bits(t->elem) < 8)
         return "its last byte may be half empty";
-    if (!why && t->rank > 1 && row_bits(t) % ACCESS_BITS)
+    if (!why && t->rank > 1 && pitch_bits(t) % ACCESS_BITS)
         return "its rows are not a multiple of 16 bytes";
     return why;
 }
@@ -115,10 +121,12 @@ static const char *why_not_through_registers(const tcc_sum_operand *o, const cha
     return NULL;
 }
 
-/* The last dimension's name where rows of the tensor may be unaligned, else NULL. */
+/* The name of the last dimension, or of a stride, where rows of the tensor may be unaligned, else NULL. */
 static const char *pitch_of(const tcc_value *tensor)
 {
     const tcc_type *t = tensor->type;
+    if (t->strides && t->rank > 1)
+        return tcc_type_open_stride(t);
     return t->rank ? t->dims[t->rank - 1].name : NULL;
 }
 
@@ -128,7 +136,7 @@ static bool may_end_anywhere(const tcc_op *read)
 {
     const tcc_value *tensor = TCC_VIEW(tensor_read, read)->tensor;
     const tcc_func *f = read->block->func;
-    bool may = tensor->type->row_bytes && pitch_of(tensor);
+    bool may = tensor->type->row_bytes && pitch_of(tensor); /* of strides: what is assumed says that it does not */
     for (size_t i = 0; i < f->body->n_args && may; i++)
         may = !tcc_has_rows_of(f->body->args[i], tensor->type->dims[tensor->type->rank - 1]);
     return may;
@@ -136,8 +144,11 @@ static bool may_end_anywhere(const tcc_op *read)
 
 static const char *why_not_buffer(const tcc_sum_operand *o, const char *x)
 {
+    const tcc_type *t = TCC_VIEW(tensor_read, o->read)->tensor->type;
     const char *why = why_not_through_registers(o, x);
     why = why ? why : why_not_aligned(o, x);
+    if (!why && tcc_type_has_gaps(t) && row_bits(t) % ACCESS_BITS)
+        return "its rows may end within 16 bytes";
     return why ? why : may_end_anywhere(o->read) ? "its rows may end within 16 bytes" : NULL;
 }
 
@@ -164,14 +175,15 @@ static bool is_aligned(const tcc_func *f, const tcc_value *tensor)
 static bool is_in_whole_accesses(const tcc_func *f, const tcc_value *tensor)
 {
     const tcc_type *t = tensor->type;
+    const tcc_value *rows;
     int64_t n = ACCESS_BITS / tcc_scalar_bits(t->elem);
-    return is_aligned(f, tensor) && (!t->row_bytes || tcc_assumes_multiple(f, t->dims[t->rank - 1], n) ||
-                                     (!t->dims[t->rank - 1].name && t->dims[t->rank - 1].size % n == 0));
+    return is_aligned(f, tensor) &&
+           (!tcc_type_has_gaps(t) || tcc_assumes_multiple(f, t->dims[t->rank - 1], n, &rows));
 }
 
 static bool is_long(const tcc_func *f, const tcc_value *tensor)
 {
-    return tcc_assumes_length(f, tensor, ACCESS_BYTES) &&
+    return tcc_type_has_rows(tensor->type) && tcc_assumes_length(f, tensor, ACCESS_BYTES) &&
            (tcc_scalar_bits(tensor->type->elem) >= 8 || tcc_assumes_pitch(f, tensor, 1));
 }
 
@@ -180,6 +192,33 @@ static void assume_aligned(tcc_func *f, const tcc_value *tensor)
     tcc_assume(f, "align", tensor->name, ACCESS_BYTES);
     if (pitch_of(tensor))
         tcc_assume(f, "pitch", tensor->name, ACCESS_BYTES);
+}
+
+/* What tensor maps need: strides of at least 1. */
+static void assume_map(tcc_func *f, const tcc_value *tensor)
+{
+    const tcc_type *t = tensor->type;
+    assume_aligned(f, tensor);
+    for (unsigned d = 0; t->strides && d + 1 < t->rank; d++)
+        if (t->strides[d].name && !tcc_assumes_min(f, t->strides[d], 1))
+            tcc_assume(f, "min", t->strides[d].name, 1);
+}
+
+/* That rows with strides end at multiples of this many bytes: what follows them is the caller's. */
+static void assume_ends(tcc_func *f, const tcc_value *tensor, int64_t bytes)
+{
+    const tcc_type *t = tensor->type;
+    const tcc_value *rows;
+    int64_t n = 8 * bytes / tcc_scalar_bits(t->elem);
+    if (t->strides && t->rank > 1 && n > 1 && t->dims[t->rank - 1].name &&
+        !tcc_assumes_multiple(f, t->dims[t->rank - 1], n, &rows))
+        tcc_assume(f, "multiple", t->dims[t->rank - 1].name, n);
+}
+
+static void assume_whole_accesses(tcc_func *f, const tcc_value *tensor)
+{
+    assume_aligned(f, tensor);
+    assume_ends(f, tensor, ACCESS_BYTES);
 }
 
 /* Elements that are copied one at a time are naturally aligned. */
@@ -207,15 +246,15 @@ static void assume_long(tcc_func *f, const tcc_value *tensor)
         tcc_assume(f, "pitch", tensor->name, 1);
 }
 
-static const tcc_way by_tma = {"tma", "TMA", is_aligned, assume_aligned, why_not_tma, 1, true, false},
+static const tcc_way by_tma = {"tma", "TMA", is_aligned, assume_map, why_not_tma, 1, true, false},
                      by_buffer = {"buffer",       "16-byte accesses", is_in_whole_accesses,
-                                  assume_aligned, why_not_buffer,     0, false, false},
+                                  assume_whole_accesses, why_not_buffer, 0, false, false},
                      by_threads = {"cp_async", "16-byte copies", is_aligned,
                                    assume_aligned, why_not_by_threads, 0, true, false},
                      by_elements = {"cp_async_elements", "copies of elements", is_of_words,
                                     assume_words, why_not_words, 0, false, false},
                      vectors = {"vectors", "16-byte accesses", is_aligned,
-                                assume_aligned, why_not_vectors, 0, true, false},
+                                assume_whole_accesses, why_not_vectors, 0, true, false},
                      elements = {"elements", "accesses of words", is_of_words,
                                  assume_words, why_not_words, 0, false, false},
                      unaligned = {"unaligned", "16-byte accesses", is_long,
@@ -309,13 +348,24 @@ static void assume_operands(tcc_func *f, const tcc_space *c, const tcc_way *way)
         tcc_assume(f, "min", c->k_extent.name, least);
 }
 
+static bool is_read(const tcc_value *tensor)
+{
+    const tcc_use *u = tensor->uses;
+    while (u && u->op->code != TCC_OP_tensor_read)
+        u = u->next;
+    return u != NULL;
+}
+
 /* That everything else is aligned as well. */
-static void assume_others(tcc_func *f, const tcc_space *c)
+static void assume_others(tcc_func *f, const tcc_space *c, const tcc_copying *how)
 {
     for (size_t i = 0; i < f->body->n_args; i++) {
         const tcc_value *arg = f->body->args[i];
-        if (arg->type->kind == TCC_KIND_tensor && !tcc_space_multiplies(c, arg))
-            assume_aligned(f, arg);
+        if (arg->type->kind != TCC_KIND_tensor || tcc_space_multiplies(c, arg))
+            continue;
+        (how->first == &by_tma ? assume_map : assume_aligned)(f, arg);
+        if (how->first != &by_tma || is_read(arg)) /* else the copy engine stores it */
+            assume_ends(f, arg, ACCESS_BYTES);
     }
 }
 
@@ -391,7 +441,7 @@ static bool wants_padding(const tcc_func *f, const tcc_space *c, const tcc_copyi
         if (why_not_contiguous(&c->operands[i], x) || has_too_many_dimensions(read, x) ||
             tcc_scalar_bits(t->elem) < 8 || !tcc_target_converts(tcc_func_target(f), t->elem))
             return false;
-        any |= t->rank > 1 && !t->row_bytes && (pitch_of(tensor_of(read)) || row_bits(t) % ACCESS_BITS);
+        any |= t->rank > 1 && !t->row_bytes && (pitch_of(tensor_of(read)) || pitch_bits(t) % ACCESS_BITS);
     }
     return how->first->pads && !pipelines && any && (c->k_extent.name || c->k_extent.size);
 }
@@ -422,9 +472,9 @@ static void transpose(tcc_func *variant, const tcc_space *c)
     for (size_t i = 0; i < c->n_operands; i++) {
         const tcc_sum_operand *o = &c->operands[i];
         if (tcc_read_is_contiguous_in(o->read, o->k, o->k) && !is_aligned(variant, tensor_of(o->read)))
-            assume_aligned(variant, tensor_of(o->read));
+            assume_map(variant, tensor_of(o->read));
     }
-    assume_others(variant, c);
+    assume_others(variant, c, &tcc_copying_by_tma);
 }
 
 /* Which indices are merged, in all variants except the generic one, which is for all extents. */
@@ -446,7 +496,8 @@ static void make_generic(tcc_func *f)
 /* Whether vectors of a tensor's elements can be aligned in all rows. */
 static bool can_be_aligned(const tcc_space *p, const tcc_value *tensor)
 {
-    return row_bits(tensor->type) % (8 * tcc_pointwise_bytes(p, tensor)) == 0;
+    int64_t bits = 8 * tcc_pointwise_bytes(p, tensor);
+    return row_bits(tensor->type) % bits == 0 && pitch_bits(tensor->type) % bits == 0;
 }
 
 static void assume_vectors(tcc_func *f, const tcc_space *p, const tcc_value *tensor)
@@ -457,6 +508,7 @@ static void assume_vectors(tcc_func *f, const tcc_space *p, const tcc_value *ten
     tcc_assume(f, "align", tensor->name, bytes);
     if (pitch_of(tensor))
         tcc_assume(f, "pitch", tensor->name, bytes);
+    assume_ends(f, tensor, bytes);
 }
 
 /* Whether rows of a tensor are as long as those of an output, so that both are aligned. */
@@ -578,7 +630,7 @@ static tcc_status refuse_naive(tcc_pass_ctx *ctx, const tcc_func *f)
     return TCC_ERR_UNSUPPORTED;
 }
 
-static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+static tcc_status choose(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_space c;
     bool naive = tcc_is_naive(f);
@@ -632,7 +684,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         assume_operands(direct, &c, how->direct);
     if (first) {
         assume_operands(first, &c, how->first);
-        assume_others(first, &c);
+        assume_others(first, &c, how);
     }
     for (int i = 0; i < TCC_KEY_COUNT; i++) {
         const tcc_schedule_key *key = &tcc_schedule_keys[i];
@@ -645,6 +697,28 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         tcc_attr_remove(&generic->attrs, key->name);
     }
     return TCC_OK;
+}
+
+/* That the strides of which choose-strides says so are 1. */
+static void assume_units(tcc_func *f)
+{
+    tcc_attr units = tcc_attr_list(&f->attrs, "units");
+    for (size_t i = 0; i < units.list.n; i++) {
+        const char *name = units.list.items[i].s;
+        if (tcc_assumes_max(f, (tcc_dim){.name = name}, 1))
+            continue;
+        tcc_assume(f, "min", name, 1);
+        tcc_assume(f, "max", name, 1);
+    }
+}
+
+static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+{
+    tcc_status status = choose(ctx, f, changed);
+    for (tcc_func *v = f; v && *changed; v = v->next)
+        if (tcc_func_is_variant(v))
+            assume_units(v);
+    return status;
 }
 
 const tcc_pass tcc_pass_choose_variants = {

@@ -135,7 +135,7 @@ static void add_pitch(estimate *e, tcc_work *w, const tcc_type *tensor, double b
         return;
     }
     int64_t line = 8 * TCC_LINE_BYTES / tcc_scalar_bits(tensor->elem);
-    const char *dim = tensor->dims[tensor->rank - 1].name;
+    const char *dim = tcc_pitch_of(tensor).name;
     size_t i = 0;
     while (i < e->pitches.len && (strcmp(e->pitches.data[i].dim, dim) || e->pitches.data[i].line != line))
         i++;

@@ -39,7 +39,7 @@ static family family_of(const tcc_func *f)
     const char *part = part_of(f);
     for (tcc_func *v = f->ir->first; v && found.n < MOST_VARIANTS; v = v->next) {
         const char *of = part_of(v);
-        bool same = part && of ? !strcmp(part, of) : part == of;
+        bool same = !part == !of && !strcmp(tcc_func_first(v), tcc_func_first(f));
         if (same && tcc_func_is_variant(v) && (part || !tcc_func_is_step(v)) &&
             !strcmp(tcc_func_kernel(v), tcc_func_kernel(f)))
             found.variants[found.n++] = v;
@@ -100,7 +100,7 @@ static bool join_family(tcc_pass_ctx *ctx, tcc_func *f)
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
-    bool is_kernel = !tcc_func_is_step(f) && tcc_func_is_variant(f) && !strcmp(f->name, tcc_func_kernel(f));
+    bool is_kernel = !tcc_func_is_step(f) && tcc_func_is_variant(f) && !strcmp(f->name, tcc_func_first(f));
     *changed |= is_kernel && join_family(ctx, f);
     return TCC_OK;
 }

@@ -54,6 +54,26 @@ static tcc_value *bytes_of(tcc_lowering *low, tcc_value *elements, unsigned bits
     return bits < 8 ? tcc_low_div(low, elements, 8 / bits) : tcc_low_mul(low, elements, bits / 8);
 }
 
+/* From a tensor's first element to its last. */
+static tcc_value *elements_of(tcc_amdgcn_lowering *l, const tcc_type *t)
+{
+    tcc_lowering *low = &l->low;
+    tcc_value *n = tcc_build_int(&low->b, low->i64, 1), *any = n;
+    for (unsigned d = 0; d < t->rank; d++) {
+        bool one, last = d + 1 == t->rank && !t->strides;
+        tcc_value *extent = tcc_low_cast(low, low->i64, last ? tcc_low_row(low, t) : tcc_low_extent(low, t->dims[d]));
+        if (!t->strides) {
+            n = tcc_amdgcn_mul(l, n, extent);
+            continue;
+        }
+        tcc_value *further = tcc_low_add(low, extent, -1);
+        further = tcc_low_bin(low, TCC_OP_arith_mul, further, tcc_low_stride(low, t, (int)d, &one));
+        n = tcc_amdgcn_add(l, n, further);
+        any = tcc_amdgcn_mul(l, any, tcc_low_bin_const(low, TCC_OP_arith_min, extent, 1));
+    }
+    return t->strides ? tcc_amdgcn_mul(l, n, any) : n;
+}
+
 tcc_value *tcc_amdgcn_descriptor(tcc_amdgcn_lowering *l, const tcc_value *tensor, tcc_value *first,
                                  tcc_value *when)
 {
@@ -61,12 +81,7 @@ tcc_value *tcc_amdgcn_descriptor(tcc_amdgcn_lowering *l, const tcc_value *tensor
     const tcc_type *t = tensor->type;
     unsigned bits = tcc_scalar_bits(t->elem);
     tcc_value *all = tcc_build_int(&low->b, low->i64, bits == 4); /* half a byte is a byte */
-    tcc_value *product = tcc_build_int(&low->b, low->i64, 1);
-    for (unsigned d = 0; d < t->rank; d++)
-        product = tcc_amdgcn_mul(l, product,
-                                 tcc_low_cast(low, low->i64, d + 1 < t->rank ? tcc_low_extent(low, t->dims[d])
-                                                                             : tcc_low_row(low, t)));
-    all = bytes_of(low, tcc_amdgcn_add(l, all, product), bits);
+    all = bytes_of(low, tcc_amdgcn_add(l, all, elements_of(l, t)), bits);
     tcc_value *offset = bytes_of(low, first, bits);
     tcc_value *left = tcc_low_bin(low, TCC_OP_arith_sub, all, offset);
     left = tcc_low_bin_const(low, TCC_OP_arith_min, left, TCC_BUFFER_MAX);

@@ -53,6 +53,8 @@ tcc_value *tcc_nvvm_tensormap(tcc_nvvm_lowering *l, const tcc_value *tensor, uns
         boxes[i] = tcc_low_int(box[i]);
         if (i)
             strides[i - 1] = tcc_low_stride_attr(&l->low, t, d);
+        if (i && t->strides)
+            tcc_low_require_min(&l->low, t->strides[d], 1);
     }
     tcc_low_require_alignment(&l->low, tensor, 16);
     tcc_attr recipe = TCC_LOW_LIST(

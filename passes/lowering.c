@@ -169,11 +169,13 @@ tcc_value *tcc_low_row(tcc_lowering *l, const tcc_type *t)
     return tcc_low_mul(l, whole, n);
 }
 
-/* Elements from one index of dimension d to the next: the product of the later extents. */
+/* Elements from one index of dimension d to the next: its stride, or the product of the later extents. */
 tcc_attr tcc_low_stride_attr(tcc_lowering *l, const tcc_type *t, unsigned d)
 {
     tcc_attr factors[TCC_MAX_RANK];
     size_t n = 0;
+    if (t->strides)
+        return TCC_LOW_LIST(l, tcc_low_dim_attr(l, t->strides[d]));
     for (unsigned e = d + 1; e < t->rank; e++)
         factors[n++] = e + 1 < t->rank ? tcc_low_dim_attr(l, t->dims[e]) : row_attr(l, t);
     return tcc_low_list(l, n, factors);
@@ -186,9 +188,18 @@ void tcc_low_require_min(tcc_lowering *l, tcc_dim d, int64_t least)
             l, 3, (tcc_attr[]){tcc_low_str(l, "min"), tcc_low_dim_attr(l, d), tcc_low_int(least)});
 }
 
+/* That so many elements are a multiple of this many bytes. If elements share a byte, each counts as a byte and the
+ * required multiple is larger in proportion. */
+static void require_pitch(tcc_lowering *l, const tcc_type *t, tcc_attr factors, int64_t bytes)
+{
+    unsigned bits = tcc_scalar_bits(t->elem), whole_bits = bits < 8 ? 8 : bits;
+    tcc_low_require(l, 4,
+                    (tcc_attr[]){tcc_low_str(l, "pitch"), factors, tcc_low_int(whole_bits / 8),
+                                 tcc_low_int(bytes * whole_bits / bits)});
+}
+
 /* The address and the rows of a tensor are multiples of this many bytes. Rows are the last
- * dimension, so every other stride is a multiple of theirs. If elements share a byte, each counts
- * as a byte and the required multiple is larger in proportion. */
+ * dimension, so every other stride is a multiple of theirs, unless each is given. */
 void tcc_low_require_alignment(tcc_lowering *l, const tcc_value *tensor, int64_t bytes)
 {
     const tcc_type *t = tensor->type;
@@ -198,32 +209,31 @@ void tcc_low_require_alignment(tcc_lowering *l, const tcc_value *tensor, int64_t
                         (tcc_attr[]){tcc_low_str(l, "align"), tcc_low_str(l, tensor->name),
                                      tcc_low_int(bytes)});
     bool known = t->row_bytes && t->row_bytes % bytes == 0;
-    if (bytes * 8 > bits && t->rank > 1 && t->dims[t->rank - 1].name && !known)
-        tcc_low_require(
-            l, 4,
-            (tcc_attr[]){tcc_low_str(l, "pitch"), tcc_low_stride_attr(l, t, t->rank - 2),
-                         tcc_low_int(whole_bits / 8), tcc_low_int(bytes * whole_bits / bits)});
+    for (unsigned d = 0; t->strides && d + 1 < t->rank && bytes * 8 > bits; d++)
+        if (t->strides[d].name)
+            require_pitch(l, t, tcc_low_stride_attr(l, t, d), bytes);
+    if (!t->strides && bytes * 8 > bits && t->rank > 1 && t->dims[t->rank - 1].name && !known)
+        require_pitch(l, t, tcc_low_stride_attr(l, t, t->rank - 2), bytes);
 }
 
 void tcc_low_require_groups(tcc_lowering *l, const tcc_value *tensor, int64_t bytes)
 {
     const tcc_type *t = tensor->type;
-    unsigned bits = tcc_scalar_bits(t->elem), whole_bits = bits < 8 ? 8 : bits;
     tcc_low_require_alignment(l, tensor, bytes);
-    if (bytes * 8 > bits && t->rank == 1 && t->dims[0].name && !t->row_bytes)
-        tcc_low_require(
-            l, 4,
-            (tcc_attr[]){tcc_low_str(l, "pitch"), TCC_LOW_LIST(l, tcc_low_dim_attr(l, t->dims[0])),
-                         tcc_low_int(whole_bits / 8), tcc_low_int(bytes * whole_bits / bits)});
+    if (bytes * 8 > tcc_scalar_bits(t->elem) && t->rank == 1 && t->dims[0].name && !t->row_bytes)
+        require_pitch(l, t, TCC_LOW_LIST(l, tcc_low_dim_attr(l, t->dims[0])), bytes);
 }
 
 bool tcc_low_require_multiple(tcc_lowering *l, tcc_dim dim, int64_t n)
 {
     enum { BYTE_BITS = 8 };
-    const tcc_value *arg = tcc_assumes_multiple(l->f, dim, n);
-    if (!arg)
+    const tcc_value *rows;
+    if (!tcc_assumes_multiple(l->f, dim, n, &rows))
         return false;
-    int64_t bits = tcc_scalar_bits(arg->type->elem), scale = bits < BYTE_BITS ? BYTE_BITS / bits : 1;
+    if (!dim.name)
+        return true;
+    int64_t bits = rows ? tcc_scalar_bits(rows->type->elem) : BYTE_BITS,
+            scale = bits < BYTE_BITS ? BYTE_BITS / bits : 1;
     tcc_low_require(l, 4,
                     (tcc_attr[]){tcc_low_str(l, "pitch"), TCC_LOW_LIST(l, tcc_low_dim_attr(l, dim)),
                                  tcc_low_int(bits * scale / BYTE_BITS), tcc_low_int(n * bits / BYTE_BITS * scale)});
@@ -243,10 +253,7 @@ bool tcc_low_is_multiple(tcc_lowering *l, const tcc_value *at, int64_t n)
 
 bool tcc_low_ends_in_group(tcc_lowering *l, const tcc_type *t, int64_t n)
 {
-    if (n == 1 || !t->row_bytes)
-        return false;
-    tcc_dim last = t->dims[t->rank - 1];
-    return last.name ? !tcc_low_require_multiple(l, last, n) : last.size % n != 0;
+    return n > 1 && tcc_type_has_gaps(t) && !tcc_low_require_multiple(l, t->dims[t->rank - 1], n);
 }
 
 tcc_value *tcc_low_clear_padding(tcc_lowering *l, tcc_value *v, tcc_value *column, tcc_value *room)
@@ -273,7 +280,9 @@ tcc_value *tcc_low_clear_padding(tcc_lowering *l, tcc_value *v, tcc_value *colum
 
 tcc_value *tcc_low_stride(tcc_lowering *l, const tcc_type *t, int d, bool *one)
 {
-    *one = d == (int)t->rank - 1;
+    *one = d == (int)t->rank - 1 && tcc_type_has_rows(t);
+    if (t->strides)
+        return tcc_low_cast(l, l->i64, tcc_low_extent(l, t->strides[d]));
     tcc_value *stride = tcc_build_int(&l->b, l->i64, 1);
     for (unsigned e = (unsigned)d + 1; e < t->rank; e++)
         stride = tcc_low_bin(l, TCC_OP_arith_mul, stride,

@@ -292,7 +292,7 @@ void tcc_low_require_alignment(tcc_lowering *l, const tcc_value *tensor, int64_t
 /* And, if there is only one row, its length: no group of this many bytes crosses the end of a
  * row, unless padding follows there. */
 void tcc_low_require_groups(tcc_lowering *l, const tcc_value *tensor, int64_t bytes);
-/* Whether a dimension is assumed to be a multiple of n, being the length of some argument's rows: then a condition. */
+/* Whether a dimension is known to be a multiple of n, or assumed: then a condition. */
 bool tcc_low_require_multiple(tcc_lowering *l, tcc_dim dim, int64_t n);
 /* Whether a number is known to be a multiple of n, a power of two; that a dimension is one may become a condition. */
 bool tcc_low_is_multiple(tcc_lowering *l, const tcc_value *at, int64_t n);

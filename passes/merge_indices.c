@@ -97,6 +97,8 @@ static int place_in_tensor(const tcc_value *tensor, run_of *run)
             return -2;
         at = here;
     }
+    if (at >= 0 && tensor->type->strides) /* of which one would have to be a multiple of the other */
+        return -2;
     return at < 0 || have_dims(run, tensor->type->dims + at) ? at : -2;
 }
 

@@ -110,7 +110,7 @@ static bool plan_tensor(tcc_nvvm_lowering *l, const tcc_op *op, chunks *c)
     unsigned n_outside = 0;
     int across = tcc_nvvm_tensor_dim(op, !inner);
     const char *name = tcc_op_info_get(op->code)->name;
-    if (along < 0 || along != (int)t->rank - 1 || across == along) {
+    if (along < 0 || along != (int)t->rank - 1 || across == along || !tcc_type_has_rows(t)) {
         TCC_LOW_REFUSE(low, op, "%s by threads of a tile whose rows are not the tensor's", name);
         return false;
     }
@@ -158,10 +158,11 @@ static tcc_value *rows_left(tcc_nvvm_lowering *l, const chunks *c, int64_t furth
 
 /* Whether chunks are inside or outside a row, which does not end within one: what follows it is anything. required:
  * that rows are of whole chunks, which those of padded tensors need not be. */
-static bool are_whole(const tcc_units *u, const tcc_type *tensor, bool required)
+static bool are_whole(tcc_lowering *low, const tcc_units *u, const tcc_type *tensor, bool required)
 {
     tcc_dim row = tensor->dims[tensor->rank - 1];
-    return u->elems == 1 || (required && !tensor->row_bytes) || (!row.name && row.size % u->elems == 0);
+    return u->elems == 1 || (required && !tcc_type_has_gaps(tensor)) || (!row.name && row.size % u->elems == 0) ||
+           (tensor->strides && tcc_low_require_multiple(low, row, u->elems));
 }
 
 /* Whether the row this many further is in the tensor: left counts from its end. */
@@ -271,7 +272,7 @@ void tcc_nvvm_copy_in_groups(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc
     if (!plan_tensor(l, copy, &c))
         return;
     tcc_low_require_alignment(low, tensor, c.of.bytes);
-    bool whole = are_whole(&c.of, tensor->type, tensor->type->rank > 1);
+    bool whole = are_whole(low, &c.of, tensor->type, tensor->type->rank > 1);
     if (!whole && tcc_scalar_bits(tensor->type->elem) < 8) {
         TCC_LOW_REFUSE(low, copy, "async.copy by threads of a row that may end in half a byte");
         return;
@@ -359,7 +360,11 @@ void tcc_nvvm_load_chunks(tcc_nvvm_lowering *l, tcc_op *load)
     tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, most), *offset = c.offset, *room;
     tcc_value **left = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, (size_t)u->n_beside);
     tcc_value **ones = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, (size_t)u->n_beside);
-    bool whole = are_whole(u, load->operands[0]->type, true);
+    bool whole = are_whole(low, u, load->operands[0]->type, true);
+    if (!whole && load->operands[0]->type->strides) {
+        TCC_LOW_REFUSE(low, load, "tile.load by threads of 16 bytes that may hold a row's end");
+        return;
+    }
     for (int64_t p = 0; p < u->n_beside; p++) {
         left[p] = rows_left(l, &c, p * u->beside, &room);
         ones[p] = whole ? NULL : ones_inside(low, u, room);

@@ -242,9 +242,9 @@ static const char *why_not_tma(const tcc_op *copy, const tcc_op *alloc, int inne
     const tcc_dim *last = t->rank ? &t->dims[t->rank - 1] : NULL;
     if (rank > 5)
         return "a tensor of more than 5 dimensions";
-    if (!last || inner != (int)t->rank - 1)
+    if (!last || inner != (int)t->rank - 1 || !tcc_type_has_rows(t))
         return "a tile whose rows are not the tensor's";
-    if (t->rank > 1 && !t->row_bytes && !last->name && last->size * tcc_scalar_bits(t->elem) % 128)
+    if (t->rank > 1 && !tcc_type_has_gaps(t) && !last->name && last->size * tcc_scalar_bits(t->elem) % 128)
         return "rows that are not a multiple of 16 bytes";
     return tcc_panels_of(alloc).rows > 256 ? "a tile of more than 256 rows" : NULL;
 }

@@ -165,7 +165,8 @@ static void plan_columns(tcc_lowering *low, tcc_access *a)
     const tcc_dim *last = &t->dims[t->rank - 1];
     step = step > apart ? apart : step;
     if (step < 2 || a->op->code != TCC_OP_tile_load || !are_columns(&a->held.spread, step, apart) ||
-        !(t->row_bytes || last->name || last->size % step == 0) || !tcc_low_is_multiple(low, a->at[t->rank - 1], step))
+        !(t->row_bytes || last->name || last->size % step == 0) ||
+        !tcc_low_is_multiple(low, a->at[t->rank - 1], step) || (t->strides && tcc_low_ends_in_group(low, t, step)))
         return;
     a->across = true;
     a->step = step;
@@ -196,6 +197,7 @@ static bool plan(tcc_lowering *low, tcc_access *a)
     a->own[1] = tcc_low_own(low, held, 1);
     int64_t step = neighbours_at_once(a), of_words = neighbours_of_words(a);
     bool whole = t->rank && (t->row_bytes || t->dims[t->rank - 1].name || t->dims[t->rank - 1].size % step == 0);
+    whole &= !t->strides || !tcc_low_ends_in_group(low, t, step); /* what follows a row is the caller's */
     bool runs_across = false;
     a->origin = tcc_build_int(&low->b, low->i64, 0);
     a->inside = tcc_build_int(&low->b, low->i1, 1);

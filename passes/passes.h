@@ -13,6 +13,7 @@
     PASS(canonicalize)                                                                             \
     PASS(cse)                                                                                      \
     PASS(dce)                                                                                      \
+    PASS(choose_strides)                                                                           \
     PASS(partition)                                                                                \
     PASS(choose_axes)                                                                              \
     PASS(choose_variants)                                                                          \

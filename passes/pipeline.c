@@ -11,7 +11,7 @@
 
 /* Decide, place, rewrite: choose-* only set attributes, which a schedule or a test may set too. */
 #define TO_SCHEDULE                                                                                \
-    "canonicalize,cse,dce,partition,choose-axes,"       /* in how many steps, what indices are in them */ \
+    "canonicalize,cse,dce,choose-strides,partition,choose-axes," /* in how many steps, what indices are in them */ \
     "choose-variants,join-steps,pad-operands,merge-indices,choose-schedule" /* which entries, how each is computed */
 #define SCHEDULE_TO_TILE "split-sums,stream,tile,dce,choose-mma,choose-layout,choose-pipeline,estimate-cost"
 #define TO_TILE TO_SCHEDULE "," SCHEDULE_TO_TILE

@@ -38,7 +38,7 @@ bool tcc_pointwise_runs_along(const tcc_space *p, const tcc_op *op)
     if (tcc_access_is_plain(op))
         return last && !strcmp(last, p->axes[1]);
     return tcc_tiling_window(&t, op, dims) && dims[1] == (int64_t)rank - 1 &&
-           begins_at_vectors(p, tcc_access_expr(op, rank - 1));
+           tcc_type_has_rows(tcc_accessed_tensor(op)->type) && begins_at_vectors(p, tcc_access_expr(op, rank - 1));
 }
 
 /* Whether an access varies along rows that are not contiguous. */

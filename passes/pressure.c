@@ -187,7 +187,7 @@ static int64_t peak(const tcc_epilogue *e, int64_t chunk)
 
 static bool is_contiguous(const access *a)
 {
-    return a->col >= 0 && a->col == (int)a->tensor->rank - 1;
+    return a->col >= 0 && a->col == (int)a->tensor->rank - 1 && tcc_type_has_rows(a->tensor);
 }
 
 /* Whether a store goes through shared memory, as choose-layout decides while there is room. */
@@ -202,7 +202,8 @@ static bool shares_offsets(const tcc_epilogue *e, size_t i)
     const access *a = &e->accesses[i];
     for (size_t j = 0; j < i; j++) {
         const access *b = &e->accesses[j];
-        bool same = a->tensor->rank == b->tensor->rank && a->row == b->row && a->col == b->col &&
+        bool same = a->tensor->rank == b->tensor->rank && tcc_type_same_places(a->tensor, b->tensor) &&
+                    a->row == b->row && a->col == b->col &&
                     tcc_scalar_bits(a->tensor->elem) == tcc_scalar_bits(b->tensor->elem);
         for (unsigned d = 1; same && d < a->tensor->rank; d++)
             same = a->tensor->dims[d].name == b->tensor->dims[d].name &&

@@ -98,7 +98,8 @@ static bool is_contiguous(const indices *in, const tcc_op *access)
         int64_t step = 0;
         const tcc_index_expr *by = tcc_index_has(e, TCC_FACTOR_INDEX, row) ? tcc_index_stride(in->f->ir, e, row) : NULL;
         if (tcc_index_has(e, TCC_FACTOR_INDEX, row))
-            contiguous = d + 1 == rank && by && tcc_index_is_number(by, &step) && step == 1;
+            contiguous = d + 1 == rank && tcc_type_has_rows(tcc_accessed_tensor(access)->type) && by &&
+                         tcc_index_is_number(by, &step) && step == 1;
     }
     return contiguous;
 }

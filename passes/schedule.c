@@ -247,7 +247,7 @@ int64_t tcc_swizzle_of(int64_t bytes, int64_t widest)
 int tcc_contiguous_of(const tcc_type *tensor, int row, int col)
 {
     int last = (int)tensor->rank - 1;
-    return row < 0 || col < 0 ? -1 : col == last ? 1 : row == last ? 0 : -1;
+    return row < 0 || col < 0 || !tcc_type_has_rows(tensor) ? -1 : col == last ? 1 : row == last ? 0 : -1;
 }
 
 bool tcc_can_store_by_tma(const tcc_type *tensor, int row, int col, int64_t n)
@@ -258,14 +258,14 @@ bool tcc_can_store_by_tma(const tcc_type *tensor, int row, int col, int64_t n)
     const tcc_dim *last = &tensor->dims[tensor->rank - 1];
     int64_t elem_bytes = tcc_scalar_bits(tensor->elem) / 8, along = contiguous ? n : TCC_WGMMA_ROWS;
     return along * elem_bytes % 16 == 0 &&
-           (tensor->rank == 1 || tensor->row_bytes || last->name || last->size * elem_bytes % 16 == 0);
+           (tensor->rank == 1 || tcc_type_has_gaps(tensor) || last->name || last->size * elem_bytes % 16 == 0);
 }
 
 bool tcc_can_store_in_words(const tcc_type *tensor, int row, int col, int64_t n)
 {
     int64_t bits = tcc_scalar_bits(tensor->elem);
-    return tensor->rank && row >= 0 && col == (int)tensor->rank - 1 && (bits == 8 || bits == 16 || bits == 32) &&
-           n * bits / 8 % 16 == 0;
+    return tensor->rank && row >= 0 && col == (int)tensor->rank - 1 && tcc_type_has_rows(tensor) &&
+           (bits == 8 || bits == 16 || bits == 32) && n * bits / 8 % 16 == 0;
 }
 
 tcc_storing tcc_storing_of(const tcc_schedule *s, const tcc_type *tensor, int row, int col, int64_t n, bool aligned)

@@ -207,7 +207,8 @@ void tcc_tile_menu_offer(const tcc_choice *ch)
 {
     const tcc_tile_menu *menu = tcc_family_passes_of(ch->target)->menu;
     const tcc_tile_size least = least_of(menu);
-    bool padded = tcc_attr_find(&ch->f->attrs, "before"), first = !strcmp(ch->f->name, tcc_func_kernel(ch->f));
+    bool padded = tcc_attr_find(&ch->f->attrs, "before"), first = !strcmp(ch->f->name, tcc_func_first(ch->f));
+    bool turned = tcc_attr_find(&ch->f->attrs, "order"); /* of which some tiles suffice */
     if (tcc_choice_is_tiled(ch) || ch->c.parts.index)
         return;
     for (size_t i = menu->n; i--;) {
@@ -216,6 +217,7 @@ void tcc_tile_menu_offer(const tcc_choice *ch)
         bool otherwise =
             size.in_turn && tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_consumers].name);
         if (!is_offered(ch, menu, i) || otherwise || (padded && !first && !size.padded) ||
+            (turned && !size.padded && !size.swapped) ||
             !is_wanted(ch, size, &least))
             continue;
         const char *name = name_of(ch, size);
@@ -235,7 +237,7 @@ void tcc_tile_menu_print(tcc_str *out, const tcc_func *first)
     for (const tcc_func *f = first->next; f; f = f->next) {
         tcc_attr same = tcc_attr_list(&f->attrs, "assumes");
         bool has_tile = !tcc_func_is_step(f); /* which has a schedule of its own */
-        if (strcmp(tcc_func_kernel(f), first->name) || !tcc_attr_equal(&assumes, &same) ||
+        if (strcmp(tcc_func_first(f), first->name) || !tcc_attr_equal(&assumes, &same) ||
             !has_tile)
             continue;
         tcc_schedule s = tcc_schedule_of(f);

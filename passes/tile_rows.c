@@ -477,8 +477,8 @@ static bool find_tile(tcc_tiler *w)
 /* Whether the rows' length is known or assumed to be a multiple of n elements. */
 static bool is_multiple(const rows *r, int64_t n)
 {
-    tcc_dim length = r->p->extents[r->along];
-    return length.name ? tcc_assumes_multiple(r->w->f, length, n) != NULL : length.size % n == 0;
+    const tcc_value *by;
+    return tcc_assumes_multiple(r->w->f, r->p->extents[r->along], n, &by);
 }
 
 static void build(tcc_tiler *w)

@@ -15,11 +15,16 @@ enum { LANES = 32, ELEM_BYTES = 2 /* that the descriptor's rate of products is f
 /* 4 us at 1.64 GHz. */
 const int64_t tcc_step_gap_cycles = 6200;
 
+tcc_dim tcc_pitch_of(const tcc_type *tensor)
+{
+    return tensor->strides ? tensor->strides[tensor->rank - 2] : tensor->dims[tensor->rank - 1];
+}
+
 tcc_lines tcc_lines_of(const tcc_type *tensor)
 {
     if (tensor->rank < 2 || tensor->row_bytes)
         return TCC_LINES_ALL;
-    tcc_dim row = tensor->dims[tensor->rank - 1];
+    tcc_dim row = tcc_pitch_of(tensor);
     bool all = row.size * tcc_scalar_bits(tensor->elem) % (8 * TCC_LINE_BYTES) == 0;
     return row.name ? TCC_LINES_OPEN : all ? TCC_LINES_ALL : TCC_LINES_NOT_ALL;
 }

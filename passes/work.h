@@ -50,6 +50,8 @@ typedef enum tcc_lines {
     TCC_LINES_OPEN, /* by an extent that is not known */
     TCC_LINES_NOT_ALL
 } tcc_lines;
+/* The number of elements from one row of a tensor to the next, of two dimensions or more. */
+tcc_dim tcc_pitch_of(const tcc_type *tensor);
 /* Whether all rows of a tensor begin at lines. */
 tcc_lines tcc_lines_of(const tcc_type *tensor);
 

@@ -1,6 +1,7 @@
 /* extents: what the shapes of arguments say of a kernel's dimensions.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "runtime/argument.h"
 #include "runtime/manifest.h"
 #include "runtime/runtime.h"
 #include "runtime/variant.h"
@@ -74,6 +75,6 @@ bool tcc_kernel_solve(const tcc_kernel *k, const int64_t *const *shapes, int64_t
             }
     bool all = true;
     for (size_t i = 0; i < desc->n_dims; i++)
-        all &= dims[i] >= 0;
+        all &= dims[i] >= 0 || tcc_dim_is_stride(desc, i);
     return all;
 }

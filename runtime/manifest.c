@@ -89,8 +89,29 @@ static const char *name_of(tcc_manifest_reader *r, const char *name, tcc_extent 
     return tcc_extent_text(r->arena, name);
 }
 
+/* A list of rank dimensions, as names and as numbers. */
+static bool read_dims(tcc_manifest_reader *r, const char *where, const tcc_json *v, size_t rank, const tcc_extent **out,
+                      const char *const **names_out, const int64_t **numbers_out)
+{
+    tcc_extent *extents = TCC_NEW_ARRAY(r->arena, tcc_extent, rank);
+    const char **names = TCC_NEW_ARRAY(r->arena, const char *, rank);
+    int64_t *numbers = TCC_NEW_ARRAY(r->arena, int64_t, rank);
+    if (!tcc_read_extents(r, where, v, extents))
+        return false;
+    const tcc_json *dim = v->first;
+    for (size_t i = 0; i < rank; i++, dim = dim->next) {
+        bool symbolic = extents[i].dim >= 0 || extents[i].of;
+        names[i] = symbolic ? name_of(r, dim->string, &extents[i]) : NULL;
+        numbers[i] = symbolic ? -1 : extents[i].number;
+    }
+    *out = extents;
+    *names_out = names;
+    *numbers_out = numbers;
+    return true;
+}
+
 static bool read_arg_info(tcc_manifest_reader *r, const char *where, const tcc_json *v, tcc_arg_info *out,
-                          const tcc_elem_type **type, const tcc_extent **extents_out)
+                          const tcc_elem_type **type, const tcc_extent **extents, const tcc_extent **strides)
 {
     if (!tcc_read_string(r, tcc_place_in(r, where, "name"), tcc_json_member(v, "name"), &out->name) ||
         !read_role(r, tcc_place_in(r, where, "role"), tcc_json_member(v, "role"), &out->role) ||
@@ -103,24 +124,17 @@ static bool read_arg_info(tcc_manifest_reader *r, const char *where, const tcc_j
     size_t rank;
     if (!tcc_read_count(r, tcc_place_in(r, where, "dims"), dims, 0, TCC_MANIFEST_RANK, &rank))
         return false;
-    tcc_extent *extents = TCC_NEW_ARRAY(r->arena, tcc_extent, rank);
-    const char **names = TCC_NEW_ARRAY(r->arena, const char *, rank);
-    int64_t *numbers = TCC_NEW_ARRAY(r->arena, int64_t, rank);
-    if (!tcc_read_extents(r, tcc_place_in(r, where, "dims"), dims, extents))
+    const tcc_json *by_stride = tcc_json_member(v, "strides");
+    if (!read_dims(r, tcc_place_in(r, where, "dims"), dims, rank, extents, &out->dims, &out->extents))
         return false;
-    const tcc_json *dim = dims->first;
-    for (size_t i = 0; i < rank; i++, dim = dim->next) {
-        bool symbolic = extents[i].dim >= 0 || extents[i].of;
-        names[i] = symbolic ? name_of(r, dim->string, &extents[i]) : NULL;
-        numbers[i] = symbolic ? -1 : extents[i].number;
-    }
+    if (by_stride && (!tcc_read_count(r, tcc_place_in(r, where, "strides"), by_stride, rank, rank, &rank) ||
+                      !read_dims(r, tcc_place_in(r, where, "strides"), by_stride, rank, strides, &out->stride_dims,
+                                 &out->strides)))
+        return false;
     if (tcc_json_member(v, "indices") && /* only comparisons need it */
         !read_indices(r, where, v, rank, &out->indices))
         return false;
     out->rank = (unsigned)rank;
-    out->dims = names;
-    out->extents = numbers;
-    *extents_out = extents;
     return true;
 }
 
@@ -133,13 +147,15 @@ static bool read_args(tcc_manifest_reader *r, const char *where, const tcc_json 
     tcc_arg_info *args = TCC_NEW_ARRAY(r->arena, tcc_arg_info, n);
     const tcc_elem_type **types = TCC_NEW_ARRAY(r->arena, const tcc_elem_type *, n);
     const tcc_extent **extents = TCC_NEW_ARRAY(r->arena, const tcc_extent *, n);
+    const tcc_extent **strides = TCC_NEW_ARRAY(r->arena, const tcc_extent *, n);
     k->args = args;
     k->arg_types = types;
     k->arg_extents = extents;
+    k->arg_strides = strides;
     const tcc_json *e;
     for (e = v->first; e; e = e->next) {
         size_t i = k->n_args;
-        if (!read_arg_info(r, tcc_place_at(r, where, i), e, &args[i], &types[i], &extents[i]))
+        if (!read_arg_info(r, tcc_place_at(r, where, i), e, &args[i], &types[i], &extents[i], &strides[i]))
             return false;
         for (size_t j = 0; j < i; j++)
             if (!strcmp(args[j].name, args[i].name))

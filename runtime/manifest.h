@@ -131,6 +131,7 @@ typedef struct tcc_kernel_desc {
     const tcc_arg_info *args; /* as the public API shows them */
     const tcc_elem_type *const *arg_types;
     const tcc_extent *const *arg_extents; /* rank of them for each argument */
+    const tcc_extent *const *arg_strides; /* the same, in elements; NULL: row-major and contiguous */
     size_t n_args;
     const tcc_variant *variants;
     size_t n_variants;

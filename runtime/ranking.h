@@ -8,7 +8,7 @@
 #include "runtime/manifest.h"
 
 typedef struct tcc_ranking {
-    uint8_t order[TCC_MANIFEST_VARIANTS]; /* numbers of the kernel's n_variants */
+    uint8_t order[TCC_MANIFEST_VARIANTS]; /* numbers of the kernel's n_variants, which a byte holds */
 } tcc_ranking;
 
 tcc_ranking tcc_ranking_compute(const tcc_kernel_desc *k, const tcc_device_attrs *device, const int64_t *dims);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "runtime/variant.h"
 
-#include <inttypes.h>
 #include <math.h> /* with only libc's functions: a standalone program must not need libm */
 #include <string.h>
 
-#include "support/str.h"
+#include "runtime/argument.h"
 
 /* Limits of cuTensorMapEncodeTiled. */
 #define MAX_MAP_EXTENT (UINT64_C(1) << 32)
@@ -21,93 +20,12 @@ int64_t tcc_extent_value(const tcc_extent *e, const int64_t *dims)
     return n <= INT64_MAX - e->multiple ? n - n % e->multiple + e->multiple : INT64_MAX;
 }
 
-/* The product of n extents times `scale`; false when it leaves 64 bits. */
-static bool multiply(const tcc_extent *factors, size_t n, int64_t scale, const int64_t *dims,
-                     int64_t *out)
+bool tcc_extents_multiply(const tcc_extent *factors, size_t n, int64_t scale, const int64_t *dims, int64_t *out)
 {
     *out = scale;
     for (size_t i = 0; i < n; i++)
         if (__builtin_mul_overflow(*out, tcc_extent_value(&factors[i], dims), out))
             return false;
-    return true;
-}
-
-/* ---- arguments -------------------------------------------------------------------------- */
-
-/* Checks argument i; *bytes gets a tensor's size, or for half bytes the number of elements. */
-static bool check_arg(const tcc_kernel_desc *k, size_t i, const int64_t *dims, tcc_arg arg,
-                      bool is_launched, tcc_diag *diag, int64_t *bytes)
-{
-    const tcc_arg_info *info = &k->args[i];
-    const tcc_elem_type *type = k->arg_types[i];
-    if (info->role == TCC_ARG_SCALAR) {
-        if (tcc_scalar_fits(info->type, arg.number))
-            return true;
-        tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "kernel '%s': scalar '%s' is %.15g, which %s cannot hold",
-                  k->name, info->name, arg.number, info->type);
-        return false;
-    }
-    const char *what = NULL;
-    unsigned elem_bytes = (type->bits + 7) / 8;
-    if (!multiply(k->arg_extents[i], info->rank, elem_bytes, dims, bytes))
-        what = "is larger than the address space";
-    else if (is_launched && *bytes && !arg.device)
-        what = "is at address 0";
-    else if (arg.device % elem_bytes)
-        what = "is not aligned to its elements";
-    if (!what)
-        return true;
-    tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "kernel '%s': argument '%s' %s", k->name,
-              info->name, what);
-    return false;
-}
-
-/* Checks that tensors whose dimensions are computed have no fewer elements than none. */
-static bool check_computed(const tcc_kernel_desc *k, const tcc_arg_info *info, const tcc_extent *extents,
-                           const int64_t *dims, tcc_diag *diag)
-{
-    for (unsigned d = 0; d < info->rank; d++) {
-        int64_t n = extents[d].of ? tcc_extent_value(&extents[d], dims) : 0;
-        if (n >= 0 && n <= TCC_MAX_EXTENT)
-            continue;
-        tcc_str given = {0};
-        for (size_t i = 0; i < k->n_dims; i++)
-            tcc_str_printf(&given, "%s%s %" PRId64, i ? ", " : "", k->dims[i], dims[i]);
-        tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "kernel '%s': dimension %s of '%s' is %" PRId64
-                  " with %s; it must be from 0 to %" PRId64, k->name, info->dims[d], info->name, n,
-                  tcc_str_text(&given), (int64_t)TCC_MAX_EXTENT);
-        tcc_str_free(&given);
-        return false;
-    }
-    return true;
-}
-
-/* Checks all arguments; *empty is set if an output has no elements. */
-static bool check_launch(const tcc_kernel_desc *k, const int64_t *dims, size_t n_dims,
-                         const tcc_arg *args, size_t n_args, bool is_launched, tcc_diag *diag,
-                         bool *empty)
-{
-    if (n_dims != k->n_dims || n_args != k->n_args) {
-        tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "kernel '%s' takes %zu extents and %zu arguments, but %zu "
-                                                        "and %zu are given", k->name, k->n_dims, k->n_args, n_dims,
-                  n_args);
-        return false;
-    }
-    for (size_t i = 0; i < n_dims; i++)
-        if (dims[i] < 0) {
-            tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "kernel '%s': extent %s is %" PRId64,
-                      k->name, k->dims[i], dims[i]);
-            return false;
-        }
-    *empty = false;
-    for (size_t i = 0; i < n_args; i++) {
-        int64_t bytes = 1;
-        if (!check_computed(k, &k->args[i], k->arg_extents[i], dims, diag) ||
-            !check_arg(k, i, dims, args[i], is_launched, diag, &bytes))
-            return false;
-        if (!bytes && k->args[i].role != TCC_ARG_IN)
-            *empty = true;
-    }
     return true;
 }
 
@@ -123,10 +41,10 @@ static bool requirement_holds(const tcc_requirement *q, const int64_t *dims, con
     case TCC_REQUIRE_ADDRESS:
         return args[q->arg].device % (uint64_t)q->align == 0;
     case TCC_REQUIRE_PITCH:
-        return multiply(q->pitch.factors, q->pitch.n, q->bytes_per_elem, dims, &n) &&
+        return tcc_extents_multiply(q->pitch.factors, q->pitch.n, q->bytes_per_elem, dims, &n) &&
                n % q->align == 0;
     case TCC_REQUIRE_SPAN:
-        return multiply(q->pitch.factors, q->pitch.n, q->bytes_per_elem, dims, &n) && n <= q->max;
+        return tcc_extents_multiply(q->pitch.factors, q->pitch.n, q->bytes_per_elem, dims, &n) && n <= q->max;
     }
     return false;
 }
@@ -152,8 +70,7 @@ static bool byte_count(const planner *p, const tcc_expr *e, int64_t *out)
 static bool mapped_bytes(const planner *p, const tcc_tma_recipe *map, int64_t *offset, int64_t *bytes)
 {
     if (map->arg >= 0) /* of whole bytes */
-        return multiply(p->kernel->arg_extents[map->arg], p->kernel->args[map->arg].rank, map->type->bits / 8, p->dims,
-                        bytes);
+        return tcc_arg_bytes(p->kernel, (size_t)map->arg, p->dims, bytes);
     if (!byte_count(p, &map->offset, offset) || *offset > p->plan->workspace_bytes)
         return false;
     *bytes = p->plan->workspace_bytes - *offset;
@@ -177,7 +94,7 @@ static bool map_values(const planner *p, const tcc_tma_recipe *map, tcc_tma_valu
     for (unsigned i = 0; i + 1 < map->rank; i++) {
         int64_t bytes;
         const tcc_product *stride = &map->strides[i];
-        if (!multiply(stride->factors, stride->n, map->type->bits / 8, dims, &bytes) ||
+        if (!tcc_extents_multiply(stride->factors, stride->n, map->type->bits / 8, dims, &bytes) ||
             bytes > MAX_MAP_STRIDE_BYTES)
             return false;
         out->strides_bytes[i] = (uint64_t)bytes;
@@ -225,12 +142,9 @@ static bool plan_fill(const planner *p, const tcc_fill *f, tcc_step_plan *out)
     out->n_bytes = n;
     if (f->arg < 0)
         return byte_count(p, &f->offset, &out->to) && out->to <= room && n <= room - out->to;
-    const tcc_kernel_desc *k = p->kernel;
-    int64_t bits = k->arg_types[f->arg]->bits;
+    bool halves = p->kernel->arg_types[f->arg]->bits < 8;
     out->to = (int64_t)p->args[f->arg].device;
-    return multiply(k->arg_extents[f->arg], k->args[f->arg].rank, bits < 8 ? 1 : bits / 8, p->dims,
-                    &room) &&
-           n <= (bits < 8 ? room / 2 + room % 2 : room);
+    return tcc_arg_bytes(p->kernel, (size_t)f->arg, p->dims, &room) && n <= (halves ? room / 2 + room % 2 : room);
 }
 
 /* Whether `v` can run; fills the plan as far as it goes. */
@@ -278,7 +192,7 @@ tcc_status tcc_plan_launch(const tcc_kernel_desc *k, const tcc_device_attrs *dev
                            tcc_plan *out)
 {
     bool empty;
-    if (!check_launch(k, dims, n_dims, args, n_args, is_launched, diag, &empty))
+    if (!tcc_check_launch(k, dims, n_dims, args, n_args, is_launched, diag, &empty))
         return TCC_ERR_ARGUMENT;
     out->variant = NULL;
     planner p = {.kernel = k, .device = device, .dims = dims, .args = args, .room = room, .plan = out};

@@ -47,6 +47,9 @@ int64_t tcc_plan_offset(const tcc_expr *offset, const tcc_device_attrs *device,
 /* The value of an extent, the highest number where it leaves 64 bits. */
 int64_t tcc_extent_value(const tcc_extent *e, const int64_t *dims);
 
+/* The product of n extents times `scale`; false when it leaves 64 bits. */
+bool tcc_extents_multiply(const tcc_extent *factors, size_t n, int64_t scale, const int64_t *dims, int64_t *out);
+
 /* The scalar converted to its type, rounded to nearest even: kernels take f16 and bf16 scalars
  * widened to f32. Overflow becomes infinity. */
 float tcc_scalar_value(const char *type, double number);

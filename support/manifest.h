@@ -14,9 +14,9 @@ enum {
     TCC_MANIFEST_KERNELS = 4096,
     TCC_MANIFEST_ARGS = 64, /* of a kernel */
     TCC_MANIFEST_RANK = 16, /* of an argument */
-    TCC_MANIFEST_DIMS = TCC_MANIFEST_ARGS * TCC_MANIFEST_RANK,
+    TCC_MANIFEST_DIMS = 2 * TCC_MANIFEST_ARGS * TCC_MANIFEST_RANK, /* extents and strides */
     TCC_MANIFEST_INDICES = 4096, /* ways in which an argument is indexed */
-    TCC_MANIFEST_VARIANTS = 128,
+    TCC_MANIFEST_VARIANTS = 256,
     TCC_MANIFEST_REQUIREMENTS = 4096,                 /* of a variant */
     TCC_MANIFEST_STEPS = 2 * TCC_MANIFEST_ARGS + 4,   /* of a variant, which may copy and zero for each argument */
     TCC_MANIFEST_TENSOR_MAPS = 2 * TCC_MANIFEST_ARGS, /* of a variant */

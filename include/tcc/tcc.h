@@ -242,8 +242,8 @@ TCC_API const char *tcc_module_kernel_name(const tcc_module *mod, size_t i);
  *
  * manifest  from tcc_module_manifest or the head of a PTX file
  * kernel    NULL: the only one
- * dims      one extent for each entry of the manifest's "dims", in that order
- * args      one pointer for each entry of "args": tensors are arrays of double, row-major, with
+ * dims      one extent for each entry of the manifest's "dims", in that order; strides are ignored
+ * args      one pointer for each entry of "args": tensors are arrays of double, row-major and contiguous, with
  *           inputs and inout read and outputs and inout written; scalars are one double.
  *           Inputs must be rounded to their type already; outputs are not rounded
  * rows      unless NULL, n_rows flat indices over all free indices but the last of each output: only
@@ -323,9 +323,9 @@ typedef struct tcc_interpret_options {
  * docs/interp.md lists; IR of other levels is evaluated.
  *
  * kernel   NULL: the only one
- * dims     one extent for each entry of the manifest's "dims", in that order
- * args     one pointer for each entry of "args": tensors are arrays of double, row-major, with
- *          inputs and inout read and outputs and inout written; scalars are one double. Inputs must
+ * dims     one extent or stride for each entry of the manifest's "dims", in that order
+ * args     one pointer for each entry of "args": tensors are arrays of double, row-major, or where their strides
+ *          say, with inputs and inout read and outputs and inout written; scalars are one double. Inputs must
  *          be rounded to their type already; results are rounded to theirs
  * options  NULL: all zero
  * Returns TCC_OK; TCC_ERR_ARGUMENT; TCC_ERR_NO_VARIANT if no variant is valid for these extents and
@@ -336,7 +336,7 @@ TCC_API tcc_status tcc_interpret(tcc_context *ctx, const tcc_module *mod, const 
                                  const int64_t *dims, double *const *args,
                                  const tcc_interpret_options *options);
 
-/* tcc_interpret on tensors in their own element types: tcc_reference_elements. */
+/* tcc_interpret on tensors in their own element types, as in tcc_reference_elements, where their strides say. */
 TCC_API tcc_status tcc_interpret_elements(tcc_context *ctx, const tcc_module *mod,
                                           const char *kernel, const int64_t *dims,
                                           void *const *args, const tcc_interpret_options *options);

@@ -98,10 +98,14 @@ typedef struct tcc_arg_info {
     /* rank names: the index of the source that runs along each dimension; NULL if there are several, or
      * if the manifest does not contain it */
     const char *const *indices;
+    /* Of a `strided` tensor rank names and numbers, like dims and extents: how many elements are from one index of each
+     * dimension to the next. The names are among the kernel's dimensions. NULL: row-major and contiguous */
+    const char *const *stride_dims;
+    const int64_t *strides;
 } tcc_arg_info;
 
 TCC_API const char *tcc_kernel_name(const tcc_kernel *k);
-/* Symbolic dimensions, in the order of `dims` of tcc_kernel_launch. */
+/* Symbolic dimensions, in the order of `dims` of tcc_kernel_launch: extents, then strides of `strided` tensors. */
 TCC_API size_t tcc_kernel_dim_count(const tcc_kernel *k);
 TCC_API const char *tcc_kernel_dim_name(const tcc_kernel *k, size_t i);
 /* Floating-point operations of one launch with these extents: two for each term of its sum; 0 if the
@@ -126,7 +130,7 @@ TCC_API bool tcc_kernel_solve(const tcc_kernel *k, const int64_t *const *shapes,
 
 /* One argument: a device address for tensors, a number for scalars. */
 typedef union tcc_arg {
-    uint64_t device; /* CUdeviceptr or hipDeviceptr_t; tensors are row-major and contiguous */
+    uint64_t device; /* CUdeviceptr or hipDeviceptr_t; tensors are row-major and contiguous unless `strided` */
     double number;   /* rounded to the type of a float; TCC_ERR_ARGUMENT if it is too large for that, or not an i32 */
 } tcc_arg;
 
@@ -134,7 +138,8 @@ typedef union tcc_arg {
  * current GPU, which must be the one onto which the program was loaded.
  *
  * dims  n_dims extents in elements, in the order of tcc_kernel_dim_name; 0 is allowed: nothing is
- *       launched if an output is empty, and an empty sum is 0
+ *       launched if an output is empty, and an empty sum is 0. Those that are strides of tensors (tcc_arg_info) count
+ *       elements too, 0 to 2147475456. Elements of an output must not overlap, so that 0 is for inputs alone
  * args  n_args arguments, in the order of tcc_kernel_arg
  * Runs the cheapest variant of the kernel that is valid for these extents and addresses. Tensor maps
  * are encoded once for each set of arguments and cached. Asynchronous; inputs and outputs must stay

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes as c
 import importlib
+import math
 import sys
 from typing import Any, Callable, NamedTuple
 
@@ -26,6 +27,8 @@ class View(NamedTuple):
     """The array's library, which also makes the outputs; "" if unknown."""
     keep: Any
     """What keeps the memory alive."""
+    strides: tuple[int, ...] | None = None
+    """Elements from one index of each dimension to the next; None: it is row-major and contiguous."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -66,13 +69,48 @@ def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None, size:
     return True
 
 
-def _check_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None, size: int = 1) -> None:
-    if not is_contiguous(shape, strides, size):
-        assert strides
-        if not any(stride % size for stride in strides):
-            strides, size = tuple(stride // size for stride in strides), 1
-        unit = " bytes" if size > 1 else ""
-        raise Unsuitable(f"is not contiguous: its shape is {shape}, its strides {strides}{unit}; pass a row-major copy")
+def why_not_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], unit: str = "") -> str:
+    """What is wrong with an array where a contiguous one is expected."""
+    return f"is not contiguous: its shape is {shape}, its strides {strides}{unit}; pass a row-major copy"
+
+
+def _strides(shape: tuple[int, ...], strides: tuple[int, ...] | None, size: int = 1) -> tuple[int, ...] | None:
+    """Those of an array, in elements; None: it is contiguous.
+
+    >>> _strides((2, 3), (12, 4), 4), _strides((2, 3), (4, 8), 4)
+    (None, (1, 2))
+    """
+    if is_contiguous(shape, strides, size):
+        return None
+    assert strides
+    if any(stride % size for stride in strides):
+        raise Unsuitable(why_not_contiguous(shape, strides, " bytes"))
+    return tuple(stride // size for stride in strides)
+
+
+def span(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> int:
+    """The number of elements from the first to the last.
+
+    >>> span((2, 3), None), span((2, 3), (8, 1)), span((2, 0), (8, 1))
+    (6, 11, 0)
+    """
+    if strides is None or 0 in shape:
+        return math.prod(shape)
+    return 1 + sum((extent - 1) * stride for extent, stride in zip(shape, strides))
+
+
+def places(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> tuple[int, ...]:
+    """Strides as a kernel takes them. Those that do not matter are as in contiguous arrays.
+
+    >>> places((2, 3), None), places((1, 3), (99, 2)), places((4, 1, 3), (8, 0, 1))
+    ((3, 1), (6, 2), (8, 3, 1))
+    """
+    result: list[int] = []
+    reach = 1
+    for extent, stride in zip(reversed(shape), reversed(strides or [0] * len(shape))):
+        result.append(stride if strides and extent > 1 else reach)
+        reach = max(1, extent) * max(1, result[-1])
+    return tuple(reversed(result))
 
 
 def overlap(a: View, a_bytes: int, b: View, b_bytes: int) -> bool:
@@ -90,8 +128,7 @@ def _read_torch(x: Any) -> View:
                          "copy, such as its to_dense() or to_padded_tensor()")
     if x.is_neg():
         raise Unsuitable("is negated lazily: its memory has the opposite numbers; pass its resolve_neg()")
-    if not x.is_contiguous():
-        _check_contiguous(tuple(x.shape), tuple(x.stride()))
+    strides = None if x.is_contiguous() else _strides(tuple(x.shape), tuple(x.stride()))
     if x.requires_grad and torch.is_grad_enabled():
         raise Unsuitable("requires a gradient, which kernels do not have: pass it detached, or under torch.no_grad()")
     if not (x.is_cuda or x.is_cpu):
@@ -99,17 +136,16 @@ def _read_torch(x: Any) -> View:
     address = x.data_ptr()
     if not address and x.numel():
         raise Unsuitable(f"is a {type(x).__name__} without memory of its own; pass a copy that has some, such as its clone()")
-    return View(address, (x.shape, x.dtype, x.get_device() if x.is_cuda else HOST), "torch", x)
+    return View(address, (x.shape, x.dtype, x.get_device() if x.is_cuda else HOST), "torch", x, strides)
 
 
 def _read_numpy(x: Any) -> View:
     if not x.dtype.isnative:
         raise Unsuitable(f"is of the byte order of another machine: {x.dtype.str}")
-    if not x.flags.c_contiguous:
-        _check_contiguous(x.shape, x.strides, x.itemsize)
+    strides = None if x.flags.c_contiguous else _strides(x.shape, x.strides, x.itemsize)
     if is_masked(x):
         raise Unsuitable("has a mask, which kernels do not; pass its filled(…), or its data")
-    return View(x.__array_interface__["data"][0], (x.shape, x.dtype.name, HOST), "numpy", x)
+    return View(x.__array_interface__["data"][0], (x.shape, x.dtype.name, HOST), "numpy", x, strides)
 
 
 def _read_cuda_array_interface(x: Any) -> View:
@@ -120,9 +156,9 @@ def _read_cuda_array_interface(x: Any) -> View:
         raise Unsuitable(f"is of the byte order of another machine: {i['typestr']}")
     if i.get("mask") is not None:
         raise Unsuitable("has a mask, which kernels do not; pass an array without one")
-    _check_contiguous(shape, i.get("strides"), int(i["typestr"][2:]))
+    strides = _strides(shape, i.get("strides"), int(i["typestr"][2:]))
     device = x.__dlpack_device__()[1] if hasattr(x, "__dlpack_device__") else 0
-    return View(i["data"][0] or 0, (shape, dtype, device), _library_of(x), x)
+    return View(i["data"][0] or 0, (shape, dtype, device), _library_of(x), x, strides)
 
 
 def _read_dlpack(x: Any) -> View:
@@ -134,18 +170,19 @@ def _read_dlpack(x: Any) -> View:
     if t.device_type not in HOST_DEVICES | GPU_DEVICES:
         raise Unsuitable(f"is on a device of DLPack's type {t.device_type}, which is neither the host nor a GPU of CUDA or HIP")
     shape = tuple(t.shape[: t.ndim])
-    _check_contiguous(shape, tuple(t.strides[: t.ndim]) if t.strides else None)
+    strides = _strides(shape, tuple(t.strides[: t.ndim]) if t.strides else None)
     dtype = DLPACK.get((t.code, t.bits)) if t.lanes == 1 else None
     device = HOST if t.device_type in HOST_DEVICES else t.device_id
     kind = shape, dtype or f"DLPack's type {t.code} of {t.bits} bits", device
-    return View((t.data or 0) + t.byte_offset, kind, _library_of(x), (x, capsule))
+    return View((t.data or 0) + t.byte_offset, kind, _library_of(x), (x, capsule), strides)
 
 
 def _read_buffer(x: Any) -> View:
     m = memoryview(x)
     shape = tuple(m.shape or ())
-    if not m.c_contiguous:
-        _check_contiguous(shape, m.strides, m.itemsize)
+    strides = None if m.c_contiguous else _strides(shape, m.strides, m.itemsize)
+    if strides is not None:
+        raise Unsuitable(why_not_contiguous(shape, strides))
     dtype = FORMATS.get(m.format.lstrip("@="), m.format)
     if not m.nbytes:
         return View(0, (shape, dtype, HOST), "", m)
@@ -267,4 +304,4 @@ def pack(view: View) -> View:
     nibbles = view.keep.view(numpy.uint8).ravel() & 15
     nibbles = numpy.append(nibbles, numpy.zeros(nibbles.size % 2, numpy.uint8))
     packed = nibbles[::2] | nibbles[1::2] << 4
-    return view._replace(address=packed.__array_interface__["data"][0], keep=packed)
+    return view._replace(address=packed.__array_interface__["data"][0], keep=packed, strides=None)

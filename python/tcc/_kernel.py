@@ -177,9 +177,9 @@ class Kernel:
     def __call__(self, *args: Any, out: Any = None, stream: Any = None, **named: Any) -> Any:
         """Computes the kernel.
 
-        args, named  its parameters, in the order of the signature or by name: row-major arrays, and numbers. Arrays
-                     may come from torch, cupy, jax and numpy, or have ``__dlpack__``,
-                     ``__cuda_array_interface__`` or a buffer
+        args, named  its parameters, in the order of the signature or by name: row-major arrays, where the kernel says
+                     ``strided`` also views of such, and numbers. Arrays may come from torch, cupy, jax and numpy, or
+                     have ``__dlpack__``, ``__cuda_array_interface__`` or a buffer
         out          arrays for the outputs: one, a tuple, or a dict by name; None: new ones, of the first array's
                      library, on its device
         stream       a GPU stream, as a number or an object that has one; None: the current stream of that library
@@ -234,7 +234,10 @@ class Kernel:
 
     def _teach(self, args: tuple[Any, ...], out: Any, plan: Plan, values: list[Any]) -> None:
         """What such a call launches, where it was one with tensors of torch."""
+        views = [v for v in values if isinstance(v, _arrays.View)]
         if not self._gpus or plan.ordinal == HOST or values[self._signature.first].library != "torch":
+            return
+        if any(v.strides is not None for v in views):
             return
         if self._quick is None:
             self._quick = _quick.launcher(self._signature, self._gpus)
@@ -242,7 +245,7 @@ class Kernel:
                 return
         kernel: c.c_void_p | _quick.Request = (
             self._request(plan.ordinal) if self._specializes else self._handles[plan.ordinal])
-        kinds = [v.kind for v in values if isinstance(v, _arrays.View)]
+        kinds = [v.kind for v in views]
         self._quick.learn(args, out, _quick.launches(plan, kinds, kernel))
 
     def _options_on(self, ordinal: int, tiles: int | None = None) -> _lib.CompileOptions:
@@ -332,7 +335,7 @@ class Kernel:
                 size = bytes_of(argument, v)
                 check(lib.tcc_device_alloc(device, size, address))
                 copies.append(address.value)
-                if argument.role != "out":
+                if argument.role != "out" or v.strides is not None:  # what is between elements stays as it is
                     check(lib.tcc_device_write(device, address, v.address, size))
             self._on_gpu(lib.tcc_kernel_launch, plan, copies, ordinal, 0)
             for argument, v, copy in zip(self.args, values, copies):

@@ -101,7 +101,8 @@ class Contender(c.Structure):
 class ArgInfo(c.Structure):
     _fields_ = [("name", c.c_char_p), ("type", c.c_char_p), ("role", c.c_int), ("rank", c.c_uint),
                 ("dims", c.POINTER(c.c_char_p)), ("extents", c.POINTER(c.c_int64)),
-                ("indices", c.POINTER(c.c_char_p))]
+                ("indices", c.POINTER(c.c_char_p)), ("stride_dims", c.POINTER(c.c_char_p)),
+                ("strides", c.POINTER(c.c_int64))]
 
 
 DIAGNOSTIC_FN = c.CFUNCTYPE(None, c.POINTER(_Diagnostic), c.c_void_p)

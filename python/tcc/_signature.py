@@ -30,15 +30,22 @@ class Argument(NamedTuple):
     """"in", "out", "inout" or "scalar"."""
     shape: tuple[str | int, ...]
     """For each dimension its name, as "M", or how it is computed, as "2 * M"; or its extent."""
+    strides: tuple[str | int, ...] | None = None
+    """Of a ``strided`` tensor for each dimension the name of its stride, or the stride; else None."""
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.type}" + (f"[{', '.join(map(str, self.shape))}]" if self.shape else "")
+        shape = f"[{', '.join(map(str, self.shape))}]" if self.shape else ""
+        return f"{self.name}: {self.type}{shape}{' strided' if self.strides else ''}"
 
 
 def _argument(kernel: c.c_void_p, i: int) -> Argument:
     info = lib.tcc_kernel_arg(kernel, i).contents
-    shape = tuple(text_of(info.dims[d]) if info.dims[d] else info.extents[d] for d in range(info.rank))
-    return Argument(text_of(info.name), text_of(info.type), _ROLES[info.role], shape)
+
+    def names(dims: Any, numbers: Any) -> tuple[str | int, ...]:
+        return tuple(text_of(dims[d]) if dims[d] else numbers[d] for d in range(info.rank))
+
+    return Argument(text_of(info.name), text_of(info.type), _ROLES[info.role], names(info.dims, info.extents),
+                    names(info.stride_dims, info.strides) if info.stride_dims else None)
 
 
 class Plan(NamedTuple):
@@ -57,9 +64,7 @@ class Plan(NamedTuple):
 
 def bytes_of(argument: Argument, view: View) -> int:
     """The size of an array as a kernel argument."""
-    n = 1
-    for extent in view.shape:
-        n *= extent
+    n = _arrays.span(view.shape, view.strides)
     bits = ELEMENTS[argument.type].bits
     return n if view.dtype == PACKED else (n * bits + 7) // 8
 
@@ -182,8 +187,8 @@ class Signature:
                                     f"{extent}, and {known} in {where}")
 
     def solve(self, bound: dict[str, tuple[int, str]], shapes: Mapping[int, tuple[int, ...]]) -> dict[str, int]:
-        """The extents of all dimensions. Those that no array has by itself are computed from what is computed of them,
-        which must be what the others say."""
+        """The extents of all dimensions but strides. Those that no array has by itself are computed from what is
+        computed of them, which must be what the others say."""
         dims = (c.c_int64 * len(self.dims))(*(bound[d][0] if d in bound else -1 for d in self.dims))
         arrays = [(c.c_int64 * len(shape))(*shape) for shape in shapes.values()]
         pointers = dict(zip(shapes, (c.cast(a, c.c_void_p) for a in arrays)))
@@ -200,6 +205,29 @@ class Signature:
                     raise ArgumentError(f"{self.name}: dimension {axis} of '{self.args[i].name}', {wanted} in "
                                         f"{self.args[i]}, is {extent}, and {known} with {where}")
         return extents
+    def _bind_strides(self, bound: dict[str, int], argument: Argument, shape: tuple[int, ...],
+                      strides: tuple[int, ...] | None) -> None:
+        """Binds the strides of an array, in elements."""
+        if strides is not None and (argument.strides is None or min(strides) < 0):
+            also = ", or declare it strided" if argument.strides is None else ""
+            raise ArgumentError(f"{self.name}: '{argument.name}' {_arrays.why_not_contiguous(shape, strides)}{also}")
+        for axis, (wanted, stride) in enumerate(zip(argument.strides or (), _arrays.places(shape, strides))):
+            if isinstance(wanted, str):
+                bound[wanted] = stride
+            elif wanted != stride and shape[axis] > 1:
+                raise ArgumentError(f"{self.name}: stride {axis} of '{argument.name}' is {stride}, and {wanted} in the "
+                                    "kernel")
+
+    def _strides_of(self, argument: Argument, view: View, packed: bool, to_pack: bool) -> tuple[int, ...] | None:
+        """Those of an array's elements."""
+        strides = view.strides
+        if strides is None or (to_pack and argument.strides is not None):
+            return None
+        if not packed or argument.strides is None:
+            return strides
+        if strides[-1] != 1:
+            raise ArgumentError(f"{self.name}: '{argument.name}' {_arrays.why_not_contiguous(view.shape, strides)}")
+        return (*(2 * stride for stride in strides[:-1]), 1)  # of halves of bytes
 
     def _place(self, places: dict[int, str], argument: Argument, view: View) -> None:
         places.setdefault(view.ordinal, argument.name)
@@ -212,6 +240,7 @@ class Signature:
         """Checks arguments, and caches the result."""
         bound: dict[str, tuple[int, str]] = {}
         places: dict[int, str] = {}
+        strides: dict[str, int] = {}
         shapes: dict[int, tuple[int, ...]] = {}
         packs, sizes = [], [0] * len(values)
         for i, (a, v) in enumerate(zip(self.args, values)):
@@ -220,6 +249,8 @@ class Signature:
             shape, to_pack = self._shape_of(a, ELEMENTS[a.type], v)
             self._bind(bound, a, shape)
             shapes[i] = shape
+            packed = v.dtype == PACKED and ELEMENTS[a.type].bits < 8
+            self._bind_strides(strides, a, shape, self._strides_of(a, v, packed, to_pack))
             self._place(places, a, v)
             packs += [i] * to_pack
             sizes[i] = math.prod(v.shape) if to_pack else bytes_of(a, v)
@@ -231,6 +262,9 @@ class Signature:
                 if extent < 0:
                     raise ArgumentError(f"{self.name}: '{a.name}' would have {d} = {extent}: {a}")
             outputs.append((shape, ELEMENTS[a.type].dtype))
+            if len(values) < len(self.args):
+                self._bind_strides(strides, a, shape, None)
+        dims.update(strides)
         ordinal, = places
         extents = struct.pack(f"{len(self.dims)}q", *(dims[d] for d in self.dims))
         plan = Plan(extents, tuple(outputs), tuple(packs), tuple(sizes), ordinal)
@@ -256,7 +290,7 @@ class Signature:
         if named or len(args) != len(self.inputs):
             args = self.by_position(args, named)
         values = self._read(args if out is None else (*args, *self.outputs_of(out)))
-        kinds = tuple(v.kind for v in values if isinstance(v, View))
+        kinds = tuple((v.kind, v.strides) for v in values if isinstance(v, View))
         plan = self._plans.get(kinds) or self._make_plan(values, kinds)
         self._check_written(plan, values)
         for i in plan.packs:

@@ -220,7 +220,7 @@ class Arrays(unittest.TestCase):
                 ((a, self.b), c, "fake_product: 'A' on GPU 0, but 'B' on the host: all arrays must be in one place"),
                 ((a, b), None, "an array for the result cannot be made by the library of the arguments: pass out="),
                 ((OnGPU(self.a.T), b), c, f"fake_product: 'A' is not contiguous: its shape is ({K}, {M}), its "
-                 f"strides (1, {K}); pass a row-major copy")):
+                 f"strides (1, {K}); pass a row-major copy, or declare it strided")):
             with self.assertRaises(tcc.ArgumentError) as caught:
                 self.product(*arguments, out=out)
             self.assertEqual(str(caught.exception), message)

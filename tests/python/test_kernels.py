@@ -145,7 +145,7 @@ class Layer(unittest.TestCase):
         a, b, bias, alpha = self.arguments
         at = np.ascontiguousarray(a.T).T
         self.assert_error(f"layer: 'A' is not contiguous: its shape is ({M}, {K}), its strides (1, {M}); pass a "
-                          "row-major copy", at, b, bias, alpha)
+                          "row-major copy, or declare it strided", at, b, bias, alpha)
         one = self.layer(np.asfortranarray(a[:1]), b, bias, alpha)  # of one row any stride is right
         np.testing.assert_array_equal(one, self.expected[:1])
 

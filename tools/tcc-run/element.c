@@ -145,9 +145,8 @@ double elem_get(const elem_type *type, const void *data, size_t i)
     return decode(type, element);
 }
 
-void elem_set(const elem_type *type, void *data, size_t i, double x)
+static void set_bits(const elem_type *type, void *data, size_t i, uint64_t element)
 {
-    uint64_t element = encode(type, x);
     if (type->bits < 8) {
         size_t bit = i * type->bits;
         uint8_t *byte = (uint8_t *)data + bit / 8;
@@ -157,6 +156,20 @@ void elem_set(const elem_type *type, void *data, size_t i, double x)
         size_t bytes = type->bits / 8;
         memcpy((char *)data + i * bytes, &element, bytes);
     }
+}
+
+void elem_set(const elem_type *type, void *data, size_t i, double x)
+{
+    set_bits(type, data, i, encode(type, x));
+}
+
+void elem_copy(const elem_type *type, void *to, size_t i, const void *from, size_t j)
+{
+    uint64_t element = 0;
+    size_t bit = j * type->bits;
+    memcpy(&element, (const char *)from + bit / 8, (type->bits + 7) / 8);
+    element >>= bit % 8;
+    set_bits(type, to, i, type->bits < 8 ? element & ((1u << type->bits) - 1) : element);
 }
 
 double elem_round(const elem_type *type, double x)

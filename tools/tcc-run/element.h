@@ -32,6 +32,8 @@ size_t elem_bytes(const elem_type *type, size_t n);
 double elem_get(const elem_type *type, const void *data, size_t i);
 /* Stores x rounded to nearest even as element i, in all its bits. */
 void elem_set(const elem_type *type, void *data, size_t i, double x);
+/* Copies element j to element i. */
+void elem_copy(const elem_type *type, void *to, size_t i, const void *from, size_t j);
 /* x rounded to nearest even, or away from zero where bits are ignored; to infinity if it overflows, or to NaN if the
  * type has none. Integers: saturated, 0 for NaN. */
 double elem_round(const elem_type *type, double x);

@@ -20,7 +20,7 @@ bool sets_create(session *s, const measure_task *task, input_sets *out)
 {
     size_t bytes = 1, n = task->n_args;
     for (size_t i = 0; i < n; i++)
-        bytes += task->tensors[i].bytes;
+        bytes += task->tensors[i].type ? elem_bytes(task->tensors[i].type, task->tensors[i].span) : 0;
     size_t wanted = ROTATION_BYTES / bytes + 1;
     *out = (input_sets){.n = wanted > MAX_SETS ? MAX_SETS : (int)wanted};
     out->args = calloc((size_t)out->n * n, sizeof *out->args);

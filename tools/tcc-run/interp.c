@@ -101,7 +101,7 @@ static tcc_status interp_fill(session *s, uint64_t address, uint8_t byte, size_t
 /* The tensor as it is in memory, and as the interpreter takes it. */
 static size_t interp_host_bytes(const tensor *t)
 {
-    return t->bytes + t->n * sizeof(double);
+    return t->type ? elem_bytes(t->type, t->span) + t->span * sizeof(double) : 0;
 }
 
 /* ---- running ---------------------------------------------------------------------------- */
@@ -119,7 +119,7 @@ static const uint64_t unwritten = UINT64_MAX;
 static bool make_values(const launch_task *task, size_t i, double **out)
 {
     const tensor *t = &task->tensors[i];
-    size_t n = t->type ? t->n : 1;
+    size_t n = t->type ? t->span : 1;
     double *values = *out = malloc((n ? n : 1) * sizeof *values);
     if (!values)
         return false;
@@ -153,9 +153,11 @@ static void store_results(const launch_task *task, const arguments *a)
 {
     for (size_t i = 0; i < a->n; i++) {
         const tensor *t = &task->tensors[i];
-        for (size_t e = 0; t->type && t->info->role != TCC_ARG_IN && e < t->n; e++)
-            if (memcmp(&a->values[i][e], &unwritten, sizeof unwritten))
-                elem_set(t->type, pointer(t->address), e, a->values[i][e]);
+        for (size_t e = 0; t->type && t->info->role != TCC_ARG_IN && e < t->n; e++) {
+            size_t at = tensor_place(t, e);
+            if (memcmp(&a->values[i][at], &unwritten, sizeof unwritten))
+                elem_set(t->type, pointer(t->address), at, a->values[i][at]);
+        }
     }
 }
 

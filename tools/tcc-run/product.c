@@ -24,28 +24,21 @@ static int find_index(const tensor *of, unsigned i, const tensor *t)
     return found;
 }
 
-static int64_t stride_of(const tensor *t, int dim)
-{
-    int64_t stride = 1;
-    for (unsigned i = (unsigned)dim + 1; i < t->info->rank; i++)
-        stride *= t->extents[i];
-    return stride;
-}
 
 /* One operand: `a` and `b` are the dimensions that are its rows and columns in the product, and
  * `batch` the remaining one or -1. It is transposed if its rows do not have stride 1. */
 static bool describe(const tensor *t, int a, int b, int batch, cublaslt_matrix *out)
 {
     bool transposed = a != (int)t->info->rank - 1;
-    if (transposed && b != (int)t->info->rank - 1)
-        return false; /* the batch is innermost */
+    if ((transposed && b != (int)t->info->rank - 1) || t->strides[t->info->rank - 1] != 1)
+        return false; /* the batch is innermost, or nothing is */
     int inner = transposed ? b : a, outer = transposed ? a : b;
     *out = (cublaslt_matrix){.type = t->type->name,
                              .transposed = transposed,
                              .rows = (uint64_t)t->extents[inner],
                              .cols = (uint64_t)t->extents[outer],
-                             .ld = stride_of(t, outer),
-                             .batch_stride = batch < 0 ? 0 : stride_of(t, batch)};
+                             .ld = t->strides[outer],
+                             .batch_stride = batch < 0 ? 0 : t->strides[batch]};
     return true;
 }
 
@@ -90,7 +83,7 @@ static bool find_problem(const tensor *a, const tensor *b, const tensor *d, prod
     out->y = !swapped;
     cublaslt_problem *p = &out->problem;
     p->batch = batch < 0 ? 1 : (int)d->extents[batch];
-    return describe(x, x_row, x_sum, x_batch, &p->x) &&
+    return d->span == d->n && describe(x, x_row, x_sum, x_batch, &p->x) &&
            describe(y, y_sum, y_column, y_batch, &p->y) &&
            describe(d, row, column, batch, &p->d);
 }

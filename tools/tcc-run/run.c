@@ -165,12 +165,34 @@ static void find_dims(launch *l)
     tcc_kernel_solve(l->kernel, shapes, l->dims);
 }
 
+/* What a stride is where nothing follows a row but the next one; -1: it is none. Strides come after all extents. */
+static int64_t contiguous_stride(const launch *l, const char *name)
+{
+    for (size_t i = 0; i < l->n_args; i++) {
+        const tcc_arg_info *info = tcc_kernel_arg(l->kernel, i);
+        int64_t reach = 1;
+        for (unsigned d = info->stride_dims ? info->rank : 0; d-- > 0;) {
+            const char *own = info->stride_dims[d];
+            const option_pair *size = own ? option_find(&l->o->sizes, own) : NULL;
+            int64_t stride = size ? size->extent : own ? reach : info->strides[d];
+            int64_t extent = tcc_kernel_extent(l->kernel, i, d, l->dims);
+            if (own && !strcmp(own, name))
+                return reach;
+            if (__builtin_mul_overflow(extent ? extent : 1, stride, &reach))
+                return -1;
+        }
+    }
+    return -1;
+}
+
 static bool bind_dims(session *s, launch *l, run_result *out)
 {
     size_t len = 0;
     find_dims(l);
     for (size_t i = 0; i < l->n_dims; i++) {
         const char *name = tcc_kernel_dim_name(l->kernel, i);
+        if (l->dims[i] < 0)
+            l->dims[i] = contiguous_stride(l, name);
         if (l->dims[i] < 0) {
             session_error(s, "the extent of %s is not given: --size %s=N", name, name);
             return false;

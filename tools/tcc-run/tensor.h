@@ -17,7 +17,9 @@ typedef struct tensor {
     const tcc_arg_info *info;
     const elem_type *type;
     int64_t extents[NPY_MAX_RANK];
-    size_t n, bytes;   /* elements, and their bytes */
+    int64_t strides[NPY_MAX_RANK]; /* on the machine, in elements */
+    size_t n, bytes;   /* elements, and their bytes on the host, where they are contiguous */
+    size_t span;       /* elements on the machine, from the first to the last */
     void *host;        /* initial contents of in and inout, and the result after tensor_read */
     uint64_t base;     /* of the allocation, guards included */
     uint64_t address;  /* of element 0 */
@@ -34,7 +36,14 @@ bool tensor_fill(session *s, tensor *t, const npy *file, uint64_t seed);
  * element past the alignment of allocations. */
 tcc_status tensor_upload(session *s, tensor *t, bool misaligned);
 
-/* Reads the tensor back into `host`. *stray gets the number of guard bytes that were changed. */
+/* Writes elements to the machine, as `host` has them. What is between those of a strided tensor becomes 0xff, as guards
+ * are. */
+tcc_status tensor_write(session *s, const tensor *t, const void *host);
+/* Where element i is on the machine, in elements. */
+size_t tensor_place(const tensor *t, size_t i);
+
+/* Reads the tensor back into `host`. *stray gets the number of bytes of guards, and between elements, that were
+ * changed. */
 tcc_status tensor_read(session *s, tensor *t, size_t *stray);
 
 /* Poisons an output again. */

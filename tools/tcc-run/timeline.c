@@ -35,7 +35,7 @@ static bool arguments_make(const launch_task *task, double **values)
 {
     for (size_t i = 0; i < task->n_args; i++) {
         const tensor *t = &task->tensors[i];
-        values[i] = calloc(t->type && t->n ? t->n : 1, sizeof *values[i]);
+        values[i] = calloc(t->type && t->span ? t->span : 1, sizeof *values[i]);
         if (!values[i])
             return false;
         if (!t->type)

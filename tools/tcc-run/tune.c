@@ -35,7 +35,7 @@ static tcc_status reset_outputs(const tuner *t)
     for (size_t i = 0; !status && i < t->task->n_args; i++) {
         const tensor *of = &t->task->tensors[i];
         if (is_output(of))
-            status = t->initial[i] ? t->s->on->write(t->s, of->address, t->initial[i], of->bytes) : tensor_poison(t->s, of);
+            status = t->initial[i] ? tensor_write(t->s, of, t->initial[i]) : tensor_poison(t->s, of);
     }
     return status;
 }

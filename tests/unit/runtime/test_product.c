@@ -38,6 +38,10 @@ static void add(const char *indices, tcc_arg_role role)
         tensors[t].extents[i] = extent_of(indices[i]);
         tensors[t].n *= (size_t)extent_of(indices[i]);
     }
+    tensors[t].span = tensors[t].n;
+    int64_t stride = 1;
+    for (size_t i = strlen(indices); i-- > 0; stride *= tensors[t].extents[i])
+        tensors[t].strides[i] = stride;
     for (size_t i = 0; i < tensors[t].n; i++)
         values[t][i] = (double)((i * 7 + t * 3) % 11) - 5;
 }

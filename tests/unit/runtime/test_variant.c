@@ -104,6 +104,49 @@ START_TEST(a_misaligned_address_excludes)
 }
 END_TEST
 
+#define STRIDED                                                                                                   \
+    SAMPLE_MODULE("{\"name\":\"k\",\"dims\":[\"M\",\"N\",\"a\",\"b\",\"c\",\"d\"],\"args\":["                       \
+                  "{\"name\":\"A\",\"role\":\"in\",\"type\":\"f16\",\"dims\":[\"M\",\"N\"],\"strides\":[\"a\",\"b\"]},"  \
+                  "{\"name\":\"C\",\"role\":\"out\",\"type\":\"f16\",\"dims\":[\"M\",\"N\"],\"strides\":[\"c\",\"d\"]}]," \
+                  "\"variants\":[" SAMPLE_LAUNCH("k", "", "1", "1", "\"block\":32,\"smem_bytes\":0,\"params\":["           \
+                                                 "{\"pointer\":\"A\"},{\"pointer\":\"C\"},{\"dim\":\"a\"}]") "]}")
+
+static tcc_status plan_strided(int64_t m, int64_t n, int64_t a, int64_t b, int64_t c, int64_t d)
+{
+    const int64_t own[] = {m, n, a, b, c, d};
+    message[0] = 0;
+    return tcc_plan_launch(kernel, &device, NULL, own, 6, args, 2, INT64_MAX, true, &diag, &plan);
+}
+
+START_TEST(strides_place_elements_of_results_apart)
+{
+    load(STRIDED);
+    ck_assert_ptr_nonnull(kernel->args[0].stride_dims);
+    ck_assert_str_eq(kernel->args[1].stride_dims[0], "c");
+    ck_assert_int_eq(plan_strided(5, 7, 7, 1, 7, 1), TCC_OK);
+    ck_assert_int_eq(plan_strided(5, 7, 0, 0, 1, 5), TCC_OK); /* an input may repeat elements */
+    ck_assert_int_eq(plan_strided(5, 7, 1, 1, 14, 2), TCC_OK);
+    ck_assert_int_eq(plan_strided(1, 7, 1, 1, 0, 1), TCC_OK); /* of one row any stride will do */
+    ck_assert_int_eq(plan_strided(0, 7, 1, 1, 0, 0), TCC_OK);
+    ck_assert_int_eq(plan_strided(5, 7, 7, 1, 6, 1), TCC_ERR_ARGUMENT);
+    ck_assert_str_eq(message, "kernel 'k': stride 0 of 'C' is 6, and must be for its elements not to overlap at least 7");
+    ck_assert_int_eq(plan_strided(5, 7, 7, 1, 1, 4), TCC_ERR_ARGUMENT);
+    ck_assert_str_eq(message, "kernel 'k': stride 1 of 'C' is 4, and must be for its elements not to overlap at least 5");
+    ck_assert_int_eq(plan_strided(5, 7, 7, 1, 7, 0), TCC_ERR_ARGUMENT);
+}
+END_TEST
+
+START_TEST(strides_are_within_32_bits)
+{
+    load(STRIDED);
+    ck_assert_int_eq(plan_strided(5, 7, -7, 1, 7, 1), TCC_ERR_ARGUMENT);
+    ck_assert_str_eq(message, "kernel 'k': stride 0 of 'A' is -7, and must be at least 0");
+    ck_assert_int_eq(plan_strided(5, 7, TCC_MAX_EXTENT, 1, 7, 1), TCC_OK);
+    ck_assert_int_eq(plan_strided(5, 7, TCC_MAX_EXTENT + INT64_C(1), 1, 7, 1), TCC_ERR_ARGUMENT);
+    ck_assert_str_eq(message, "kernel 'k': stride 0 of 'A' is 2147475457, and must be at most 2147475456");
+}
+END_TEST
+
 #define COSTING(name, cost) SAMPLE_LAUNCH(name, "", cost, "1", NOTHING)
 #define REQUIRING(name, requires, cost) SAMPLE_LAUNCH(name, requires, cost, "1", NOTHING)
 
@@ -487,6 +530,8 @@ Suite *SUITE(void)
     tcase_add_test(tcase, the_first_valid_variant_runs);
     tcase_add_test(tcase, an_extent_below_its_minimum_excludes);
     tcase_add_test(tcase, an_odd_pitch_excludes);
+    tcase_add_test(tcase, strides_place_elements_of_results_apart);
+    tcase_add_test(tcase, strides_are_within_32_bits);
     tcase_add_test(tcase, a_misaligned_address_excludes);
     tcase_add_test(tcase, the_cheapest_valid_variant_runs);
     tcase_add_test(tcase, kept_rankings_are_those_that_would_be_computed);

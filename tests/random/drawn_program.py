@@ -10,6 +10,8 @@ import re
 
 import numpy as np
 
+from drawn_strides import as_in_memory, draw_strides
+
 # Of whole numbers from there to 0.
 MOST = {"f64": 1 << 40, "f32": 1 << 22, "tf32": 2048, "f16": 2048, "bf16": 256, "e4m3": 16, "e5m2": 8, "i32": 1 << 30,
         "i8": 127, "u8": 255, "i4": 7, "u4": 15}
@@ -51,7 +53,8 @@ class Index:
 class Program:
     def __init__(self, seed, more_types):
         """more_types: that the target has beside those that all have."""
-        self.random = random.Random(seed)
+        self.random, self.random_of_strides = random.Random(seed), random.Random(f"strides {seed}")
+        self.strides = {}  # of tensors that are strided; None for others
         self.inputs = INPUTS + more_types
         self.operands = OPERANDS + [(t, t) for t in more_types]
         self.names, self.of = [], {}  # of indices; what they are
@@ -168,9 +171,18 @@ class Program:
         shape = [self.of[x].size for x in order]
         data = np.array([self.random.randint(least, most) for _ in range(int(np.prod(shape, dtype=int)))],
                         dtype=np.int64).reshape(shape)
+        strides = self.strides_of(name, order, role == "in")
+        data = as_in_memory(data, strides) if strides else data
         self.tensors[name] = {"role": role, "element": element, "dims": [self.of[x].dim for x in order], "data": data,
                               "most": most}
         return name
+
+    def strides_of(self, name, order, repeats=False):
+        if name not in self.strides:
+            strided = order and self.random_of_strides.random() < 0.3
+            extents = [self.of[x].size for x in order]
+            self.strides[name] = draw_strides(self.random_of_strides, extents, repeats) if strided else None
+        return self.strides[name]
 
     def typed(self, name):
         t = self.tensors[name]
@@ -536,6 +548,9 @@ class Program:
                 body = re.sub(rf"    index {x}: .*\n?", "", body)
         return body
 
+    def subscript(self, name, dims):
+        return (f"[{', '.join(dims)}]" if dims else "") + (" strided" if self.strides[name] else "")
+
     def text(self):
         """Somewhere an index is a coordinate by itself, and everything that is defined is used."""
         body = self.without_idle_domains("\n".join(self.lines))
@@ -557,19 +572,23 @@ class Program:
                 self.add_output(out, value, order)
                 body += f"\n    {out}{subscript} = {name}{subscript};"
         self.tensors = {n: t for n, t in self.tensors.items() if re.search(rf"\b{n}\b", body)}
+        for name, (_, order, _) in self.outputs.items():
+            self.strides_of(name, order)
         parameters = ", ".join(("inout " if t["role"] == "inout" else "") + f"{n}: {t['element']}" +
-                               (f"[{', '.join(t['dims'])}]" if t["dims"] else "") for n, t in self.tensors.items())
-        outputs = ", ".join(f"{n}: {e}" + (f"[{', '.join(self.of[x].dim for x in o)}]" if o else "")
+                               self.subscript(n, t["dims"]) for n, t in self.tensors.items())
+        outputs = ", ".join(f"{n}: {e}" + self.subscript(n, [self.of[x].dim for x in o])
                             for n, (e, o, _) in self.outputs.items() if n[0] == "y")
         head = f"kernel f({parameters})" + (f" -> ({outputs})" if outputs else "")
         consts = "".join(f"const {c} = {n};\n" for c, n in self.consts.items() if re.search(rf"\b{c}\b", head + body))
         return f"{consts}{head}\n{{\n{body}\n}}\n"
 
     def extents(self):
-        """Of symbolic dimensions that tensors have."""
+        """Of symbolic dimensions that tensors have, and their strides."""
         used = {d for t in self.tensors.values() for d in t["dims"]} | {
             self.of[x].dim for _, o, _ in self.outputs.values() for x in o}
-        return {d: n for d, n in self.sizes.items() if d in used}
+        strides = {f"{name}_stride_{d}": stride for name in [*self.tensors, *self.outputs]
+                   for d, stride in enumerate(self.strides[name] or [])}
+        return {d: n for d, n in self.sizes.items() if d in used} | strides
 
     def expected(self, name):
         _, order, v = self.outputs[name]

@@ -12,6 +12,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/index_dim.h"
 #include "ir/reduction.h"
 #include "ir/schedule_key.h"
 #include "ir/signature.h"
@@ -136,8 +137,31 @@ static const char *find_beside(const tcc_op *reduce, const tcc_op *covering)
 /* How a reduction is divided into parts: parts of so many terms in a row. */
 typedef struct parting {
     int64_t count, depth; /* 0: it is not */
+    tcc_dim extent;       /* of the parts' index: if there are more parts, the others have no terms */
     const char *last;     /* index of the parts; NULL: they are numbers */
 } parting;
+
+/* As many parts of rows beside each other as there are terms for. */
+static tcc_dim extent_of_parts(tcc_ir *ir, tcc_dim terms)
+{
+    const tcc_index_expr *of = tcc_index_of_dim(ir, terms), *depth = tcc_index_number(ir, TCC_ROWS_BESIDE_DEPTH);
+    tcc_dim extent = {NULL, 0};
+    of = of ? tcc_index_add(ir, of, tcc_index_number(ir, TCC_ROWS_BESIDE_DEPTH - 1)) : NULL;
+    of = of ? tcc_index_div(ir, of, depth) : NULL;
+    return of && tcc_dim_of_index(ir, of, &extent) ? extent : (tcc_dim){NULL, TCC_ROWS_PARTS};
+}
+
+/* Whether an extent is that of the parts of something, which are not divided again. */
+static bool is_of_parts(const tcc_func *f, tcc_dim extent)
+{
+    bool is = false;
+    for (size_t i = 0; i < f->body->n_args && !is; i++) {
+        const tcc_type *t = f->body->args[i]->type;
+        for (unsigned d = 0; d < t->rank && t->kind == TCC_KIND_tensor && !is; d++)
+            is = t->dims[d].name && tcc_dim_equal(extent, extent_of_parts(f->ir, t->dims[d]));
+    }
+    return is;
+}
 
 /* Whether a field has few elements for each value of an index. */
 static bool is_small_but(const tcc_func *f, const tcc_type *field, const char *index)
@@ -173,13 +197,13 @@ static parting find_parting(tcc_arena *scratch, const tcc_func *f, const tcc_op 
     tcc_map of = tcc_slice_of(scratch, op->n_operands, op->operands);
     bool exceeds_row = extent.name || extent.size > TCC_ROWS_MOST_COLUMNS;
     if (is_number && exceeds_row && covering && tcc_rows_can_reduce(op, &of, false))
-        return (parting){TCC_ROWS_PARTS, TCC_ROWS_SWEPT_COLUMNS, NULL};
+        return (parting){TCC_ROWS_PARTS, TCC_ROWS_SWEPT_COLUMNS, {NULL, TCC_ROWS_PARTS}, NULL};
     const char *beside = find_beside(op, covering);
-    bool is_long = extent.name || extent.size > 2 * TCC_ROWS_BESIDE_DEPTH;
+    bool is_long = extent.name ? !is_of_parts(f, extent) : extent.size > TCC_ROWS_BESIDE_DEPTH;
     bool tiled = tcc_attr_find(&f->attrs, tcc_schedule_keys[TCC_KEY_tile].name); /* by what computes it term by term */
     if (beside && is_long && !tiled && is_small_but(f, op->results[0].type, beside) &&
         tcc_rows_can_reduce(op, &of, true))
-        return (parting){TCC_ROWS_BESIDE_PARTS, TCC_ROWS_BESIDE_DEPTH, beside};
+        return (parting){TCC_ROWS_BESIDE_PARTS, TCC_ROWS_BESIDE_DEPTH, extent_of_parts(f->ir, extent), beside};
     return none;
 }
 
@@ -189,7 +213,8 @@ static const char *index_of_parts(tcc_func *f, const parting *p)
     tcc_ir *ir = f->ir;
     for (const tcc_op *op = f->body->first; op; op = op->next) {
         tcc_attr parts = is_reduction(op) ? tcc_attr_list(&op->attrs, "parts") : (tcc_attr){0};
-        if (parts.list.n && parts.list.items[1].i == p->count && parts.list.items[2].i == p->depth)
+        if (parts.list.n && parts.list.items[1].i == p->count && parts.list.items[2].i == p->depth &&
+            tcc_dim_equal(p->extent, tcc_index_extent(f, parts.list.items[0].s)))
             return parts.list.items[0].s;
     }
     const char *index = tcc_ir_name(ir, "part");
@@ -197,7 +222,8 @@ static const char *index_of_parts(tcc_func *f, const parting *p)
         index = tcc_ir_name(ir, tcc_arena_printf(ir->arena, "part%d", i));
     tcc_attr *extent = TCC_NEW_ARRAY(ir->arena, tcc_attr, 2);
     extent[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = index};
-    extent[1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = p->count};
+    extent[1] = p->extent.name ? (tcc_attr){.kind = TCC_ATTR_STR, .s = p->extent.name}
+                               : (tcc_attr){.kind = TCC_ATTR_INT, .i = p->extent.size};
     tcc_attr_append(ir, &f->attrs, "extents", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {extent, 2}});
     return index;
 }
@@ -231,7 +257,7 @@ static bool should_expand(tcc_arena *scratch, const tcc_func *f, const tcc_op *o
     tcc_dim extent = tcc_index_extent(f, tcc_attr_list(&op->attrs, "over").list.items[0].s);
     if (tcc_rows_can_reduce(op, &of, false))
         return extent.name || extent.size >= TCC_ROWS_FEWEST;
-    bool is_long = extent.name || extent.size > 2 * TCC_ROWS_BESIDE_DEPTH;
+    bool is_long = extent.name || extent.size > TCC_ROWS_BESIDE_DEPTH;
     return is_long && find_beside(op, find_covering(scratch, f, op)) && tcc_rows_can_reduce(op, &of, true);
 }
 

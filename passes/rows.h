@@ -32,8 +32,8 @@ enum {
     TCC_ROWS_FEW = 256,            /* rows that do not fill the device with CTAs which sweep so over them */
     TCC_ROWS_FEW_COLUMNS = 16384,  /* at a time of these */
     TCC_ROWS_PARTS = 1024,         /* of the only row, each of which has CTAs of its own */
-    TCC_ROWS_BESIDE_PARTS = 64,    /* of rows beside each other */
-    TCC_ROWS_BESIDE_DEPTH = 128,   /* terms of such a part that follow each other */
+    TCC_ROWS_BESIDE_DEPTH = 256,   /* terms of a part of rows beside each other */
+    TCC_ROWS_BESIDE_PARTS = INT32_MAX / TCC_ROWS_BESIDE_DEPTH, /* more than there can be terms for: none takes turns */
     TCC_ROWS_BESIDE_HELD = 64      /* terms of such rows that are held in one sweep, at most */
 };
 

@@ -87,7 +87,20 @@ static tcc_value *find_separate(const tcc_func *f)
     return NULL;
 }
 
-/* The first reduction that another one needs for its terms. */
+/* Whether one of `nested` that is of the same rows needs a reduction: one sweep over them is for both. */
+static bool is_for_same_rows(tcc_pass_ctx *ctx, const tcc_map *nested, const tcc_op *needed)
+{
+    for (const tcc_op *op = needed->next; op; op = op->next) {
+        if (!tcc_map_get(nested, op) || !tcc_fields_share_space(op->results[0].type, needed->results[0].type))
+            continue;
+        tcc_map slice = tcc_slice_of(ctx->scratch, op->n_operands, op->operands);
+        if (tcc_map_get(&slice, needed) && tcc_rows_can_reduce(op, &slice, false))
+            return true;
+    }
+    return false;
+}
+
+/* The first reduction that another one needs for its terms, and is not best computed together with one of these. */
 static tcc_value *find_nested(tcc_pass_ctx *ctx, const tcc_func *f)
 {
     tcc_map nested = TCC_MAP(ctx->scratch);
@@ -100,7 +113,7 @@ static tcc_value *find_nested(tcc_pass_ctx *ctx, const tcc_func *f)
                 *tcc_map_at(&nested, in) = in;
     }
     for (tcc_op *op = f->body->first; op; op = op->next)
-        if (tcc_map_get(&nested, op))
+        if (tcc_map_get(&nested, op) && (tcc_is_naive(f) || !is_for_same_rows(ctx, &nested, op)))
             return &op->results[0];
     return NULL;
 }
@@ -405,6 +418,29 @@ static tcc_value *in_bytes(tcc_value *v)
     return wide;
 }
 
+/* The ops that a function needs if it reads a value. */
+static tcc_map find_left(tcc_arena *scratch, const tcc_func *f, const tcc_value *v)
+{
+    tcc_map left = TCC_MAP(scratch);
+    for (tcc_op *op = f->body->last; op; op = op->prev)
+        for (unsigned i = 0; i < op->n_operands && op != v->def && (is_write(op) || tcc_map_get(&left, op)); i++)
+            if (op->operands[i]->def)
+                *tcc_map_at(&left, op->operands[i]->def) = op;
+    return left;
+}
+
+/* The reductions in the same space that a value is computed of, and that are needed beside it. */
+static tcc_map find_beside(tcc_arena *scratch, const tcc_func *f, const tcc_value *v)
+{
+    tcc_map slice = tcc_slice_of(scratch, 1, (tcc_value *[]){&v->def->results[0]});
+    tcc_map left = find_left(scratch, f, v), beside = TCC_MAP(scratch);
+    for (tcc_op *op = f->body->first; op; op = op->next)
+        if (is_reduction(op) && op != v->def && tcc_map_get(&slice, op) && tcc_map_get(&left, op) &&
+            tcc_fields_share_space(v->type, op->results[0].type))
+            *tcc_map_at(&beside, op) = op;
+    return beside;
+}
+
 /* Lets a step compute a field, and those that go with it, and f read them. */
 static void cut_value(tcc_func *f, const part *p, tcc_arena *scratch)
 {
@@ -412,8 +448,9 @@ static void cut_value(tcc_func *f, const part *p, tcc_arena *scratch)
     const tcc_value *cut = in_bytes(p->value);
     if (cut->def->code == TCC_OP_tensor_read)
         join_reads(cut->def);
+    tcc_map beside = find_beside(scratch, f, cut);
     for (tcc_op *op = f->body->first; op; op = op->next)
-        if (op == cut->def || is_parted_with(f, cut, op)) {
+        if (op == cut->def || is_parted_with(f, cut, op) || tcc_map_get(&beside, op)) {
             tcc_value *v = &op->results[0];
             stored s = {.v = v, .order = stored_order(f, v)};
             s.tensor = tcc_func_add_workspace(f, stored_type(f, s.order), name_of(v));

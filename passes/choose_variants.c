@@ -548,8 +548,8 @@ static void add_few_terms(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p)
         tcc_attr_remove(&f->attrs, "axes");
 }
 
-/* Variants of one for rows up to each length, the first of which it becomes, for few longer ones, and for any. Those of a step would have to
- * agree with the other steps'. */
+/* Variants of one for rows up to each length, the first of which it becomes, for few longer ones, unless the schedule says
+ * how they are swept over, and for any. Those of a step would have to agree with the other steps'. */
 static void add_lengths(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p)
 {
     const char *length = p->row ? p->extents[p->along].name : NULL;
@@ -561,7 +561,7 @@ static void add_lengths(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p)
     }
     assume_length(add_variant(ctx, f, "any"), length, N_ROW_LENGTHS);
     tcc_dim few = tcc_rows_few(p);
-    if (few.name) {
+    if (few.name && !tcc_attr_find(&f->attrs, tcc_schedule_keys[TCC_KEY_tile].name)) {
         tcc_func *variant = add_variant(ctx, f, "few");
         assume_length(variant, length, N_ROW_LENGTHS);
         tcc_assume(variant, "max", few.name, few.size);

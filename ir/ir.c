@@ -231,6 +231,14 @@ void tcc_replace_uses(tcc_value *from, tcc_value *to)
         tcc_op_set_operand(from->uses->op, (size_t)(from->uses - from->uses->op->uses), to);
 }
 
+bool tcc_value_is_used_by(const tcc_value *v, tcc_opcode code)
+{
+    const tcc_use *u = v->uses;
+    while (u && u->op->code != code)
+        u = u->next;
+    return u;
+}
+
 void tcc_op_erase(tcc_op *op)
 {
     for (unsigned r = 0; r < op->n_regions; r++)

@@ -311,6 +311,7 @@ void tcc_op_set_operand(tcc_op *op, size_t i, tcc_value *v);
 void tcc_op_truncate_operands(tcc_op *op, unsigned n);
 /* Makes every user of `from` use `to`. */
 void tcc_replace_uses(tcc_value *from, tcc_value *to);
+bool tcc_value_is_used_by(const tcc_value *v, tcc_opcode code);
 /* Unlinks op and drops its uses, and those of its regions. Its results must be unused. */
 void tcc_op_erase(tcc_op *op);
 /* Moves op to the builder's place. */

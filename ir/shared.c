@@ -19,15 +19,16 @@ int64_t tcc_panel_width(const tcc_attrs *attrs)
     return tcc_attr_int(attrs, "panel", swizzle ? swizzle : ROW_BYTES);
 }
 
-tcc_panels tcc_panels_of(const tcc_op *alloc)
+tcc_panels tcc_panels_of(const tcc_op *op)
 {
-    const tcc_type *t = alloc->results[0].type;
-    const tcc_attrs *attrs = &alloc->attrs;
+    const tcc_type *t = op->results[0].type;
+    const tcc_dim *dims = t->kind == TCC_KIND_smem ? t->dims + 1 : t->dims; /* of a stage */
+    const tcc_attrs *attrs = &op->attrs;
     unsigned contiguous = tcc_attr_int(attrs, "contiguous", 1) ? 1 : 0;
-    tcc_panels p = {.rows = t->dims[1 + !contiguous].size};
+    tcc_panels p = {.rows = dims[!contiguous].size};
     p.width = tcc_panel_width(attrs);
     p.panel_bytes = p.rows * p.width + tcc_attr_int(attrs, "pad", 0);
-    p.n = t->dims[1 + contiguous].size * tcc_scalar_bits(t->elem) / 8 / p.width;
+    p.n = dims[contiguous].size * tcc_scalar_bits(t->elem) / 8 / p.width;
     p.stage_bytes = p.n * p.panel_bytes;
     if (!tcc_attr_find(attrs, "panel"))
         p.stage_bytes = tcc_stage_bytes(p.stage_bytes);

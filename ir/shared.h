@@ -12,8 +12,9 @@ typedef struct tcc_panels {
     int64_t stage_bytes; /* from one stage to the next */
 } tcc_panels;
 
-/* The division of a buffer into panels, from only its type and attributes. */
-tcc_panels tcc_panels_of(const tcc_op *alloc);
+/* The division of a buffer into panels, from only its type and attributes: of async.alloc, or of a tile.load that fills
+ * one stage. */
+tcc_panels tcc_panels_of(const tcc_op *op);
 
 /* Bytes of a line of a panel, by the attributes of async.alloc or of the tile.load that goes there. */
 int64_t tcc_panel_width(const tcc_attrs *attrs);

@@ -21,10 +21,10 @@
 #include "ir/schedule_key.h"
 #include "passes/families.h"
 #include "passes/passes.h"
+#include "passes/room.h"
 #include "passes/tiling.h"
 
 enum {
-    TMA_BYTES = 16, /* of which addresses and strides are multiples */
     WIDE = 16,      /* bytes of the longest access of a lane */
     WORD = 4
 };
@@ -184,10 +184,9 @@ static void set_cache(tcc_func *f, tcc_op *op, const tcc_value *tensor)
             tcc_attr_set_str(f->ir, &op->attrs, "cache", pairs.list.items[i + 1].s);
 }
 
-/* Decides for what the MMAs multiply. */
-static bool lay_out_operands(tcc_pass_ctx *ctx, tcc_func *f, const tcc_family_passes *passes,
-                             const tcc_schedule *s)
+bool tcc_lay_out_operands(tcc_pass_ctx *ctx, tcc_func *f, const tcc_schedule *s)
 {
+    const tcc_family_passes *passes = tcc_family_passes_of(s->target);
     bool any = false;
     const char *copy = copy_of_operands(f, s, passes->copying, ctx->scratch);
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
@@ -217,18 +216,6 @@ static bool feeds_mma(const tcc_op *load)
         if (u->op->code == TCC_OP_tile_mma)
             return true;
     return false;
-}
-
-/* Shared memory that the operands' stages take. */
-static int64_t stage_bytes(const tcc_func *f, const tcc_schedule *s)
-{
-    int64_t bytes = 0;
-    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
-        if (op->code == TCC_OP_tile_load && tcc_attr_find(&op->attrs, "copy")) {
-            const tcc_type *t = op->results[0].type;
-            bytes += s->stages * tcc_stage_bytes(tcc_type_count(t) * tcc_scalar_bits(t->elem) / 8);
-        }
-    return bytes;
 }
 
 static bool is_aligned(const tcc_func *f, const tcc_value *tensor, int64_t bytes)
@@ -269,25 +256,12 @@ static bool may_load(const tcc_func *f, const tcc_type *t, int64_t bytes)
     return !t->strides || ends_with(f, t, bytes);
 }
 
-static bool is_used_by(const tcc_value *tensor, tcc_opcode code)
-{
-    for (const tcc_use *u = tensor->uses; u; u = u->next)
-        if (u->op->code == code)
-            return true;
-    return false;
-}
-
-static bool is_read(const tcc_value *tensor)
-{
-    return is_used_by(tensor, TCC_OP_tile_load);
-}
-
 /* Whether op stores rows of what warps have multiplied in fragments, for which lanes may exchange elements: not where
  * they would store what others have read. */
 static bool stores_rows(const tcc_schedule *s, const tcc_op *op, const tcc_value *tensor)
 {
     return op->code == TCC_OP_tile_store && tcc_warps_sum(s) != TCC_FRAGMENT_COUNT &&
-           contiguous_dim(op, tensor->type) == 1 && !is_read(tensor);
+           contiguous_dim(op, tensor->type) == 1 && !tcc_value_is_used_by(tensor, TCC_OP_tile_load);
 }
 
 /* Whether op loads rows of what a warpgroup's threads hold few neighbours of, for which lanes can exchange words: not
@@ -296,7 +270,7 @@ static bool loads_rows(const tcc_schedule *s, const tcc_op *op, const tcc_value 
 {
     enum { BITS = 16 };
     if (op->code != TCC_OP_tile_load || s->instr != TCC_INSTR_WGMMA || contiguous_dim(op, tensor->type) != 1 ||
-        is_used_by(tensor, TCC_OP_tile_store))
+        tcc_value_is_used_by(tensor, TCC_OP_tile_store))
         return false;
     const tcc_type *t = op->results[0].type;
     return t->dims[0].size > 1 && t->dims[1].size % tcc_fragments[TCC_FRAGMENT_rows8].cols == 0 &&
@@ -342,29 +316,6 @@ static void widen(tcc_func *f, const tcc_schedule *s, tcc_op *op, const tcc_valu
         tcc_attr_set_int(f->ir, &op->attrs, "words", WORD);
 }
 
-static int64_t staged_bytes(const tcc_op *store, const tcc_schedule *s)
-{
-    const tcc_tile_store_operands *o = TCC_VIEW(tile_store, store);
-    const tcc_dim *dims = o->a->type->dims;
-    return tcc_schedule_staged_bytes(s, dims[0].size, dims[1].size, tcc_scalar_bits(o->tensor->type->elem));
-}
-
-/* How a result is stored, with this much shared memory left for staged ones. TMA does not store a tensor that is also
- * read where the next tile's elements are read while these are in flight; nor do other threads than those that may have
- * read the elements, in words. */
-static tcc_storing storing_of(const tcc_func *f, const tcc_op *store, const tcc_schedule *s, int64_t room)
-{
-    tcc_attr dims = tcc_attr_list(&store->attrs, "dims");
-    const tcc_tile_store_operands *o = TCC_VIEW(tile_store, store);
-    const tcc_type *t = o->tensor->type;
-    bool aligned = tcc_assumes_align(f, o->tensor, TMA_BYTES) &&
-                   (t->rank == 1 || tcc_assumes_pitch(f, o->tensor, TMA_BYTES));
-    tcc_storing how = tcc_storing_of(s, t, (int)dims.list.items[0].i, (int)dims.list.items[1].i,
-                                     o->a->type->dims[1].size, aligned);
-    bool read = is_read(o->tensor), can = !read || (how == TCC_STORING_TMA && !s->persistent);
-    return can && staged_bytes(store, s) <= room ? how : TCC_STORING_INTERLEAVED;
-}
-
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     if (!tcc_func_is_variant(f))
@@ -374,17 +325,19 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     if (!passes)
         return TCC_ERR_UNSUPPORTED;
     tcc_schedule s = tcc_schedule_of(f);
-    *changed |= lay_out_operands(ctx, f, passes, &s);
-    int64_t room = tcc_schedule_room_for_results(&s, stage_bytes(f, &s));
+    *changed |= tcc_lay_out_operands(ctx, f, &s);
+    const tcc_room r = tcc_room_of(f, &s, ctx->scratch);
+    int64_t room = tcc_room_for_results(&r, &s);
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
         if (op->code == TCC_OP_tile_load && !feeds_mma(op) && !tcc_attr_find(&op->attrs, "copy")) {
             widen(f, &s, op, tensor_of(op));
             *changed = true;
         } else if (op->code == TCC_OP_tile_store) {
-            tcc_storing how = storing_of(f, op, &s, room);
+            tcc_storing how = tcc_storing_wanted(f, op, &s);
+            how = tcc_staged_bytes(op, &s) <= room ? how : TCC_STORING_INTERLEAVED;
             bool tma = how == TCC_STORING_TMA, words = how == TCC_STORING_WORDS;
             if (tma || words)
-                room -= staged_bytes(op, &s);
+                room -= tcc_staged_bytes(op, &s);
             const tcc_schedule_key *key = &tcc_schedule_keys[TCC_KEY_epilogue];
             tcc_attr_set_str(ctx->ir, &op->attrs, "copy", tcc_schedule_key_word(key, how));
             if (tma)

@@ -17,6 +17,7 @@
 #include "passes/space.h"
 #include "passes/pass.h"
 #include "passes/pressure.h"
+#include "passes/room.h"
 #include "passes/schedule.h"
 #include "passes/work.h"
 
@@ -31,6 +32,10 @@ typedef struct tcc_choice {
     int64_t elem_bytes;
     bool given_m, given_n, given_k;
 } tcc_choice;
+
+enum { TCC_MOST_STAGES = 8 }; /* unless the user asks for more */
+/* Completes a schedule by what tiles with its layouts take of shared memory; refuses one that does not fit. */
+typedef tcc_status tcc_fill(tcc_choice *ch, tcc_func *tiled, const tcc_room *r);
 
 const tcc_named_attr *tcc_choice_given(const tcc_choice *ch, const char *key);
 /* Where to report a problem with a key: at the user's entry, else at the kernel. */
@@ -98,6 +103,7 @@ tcc_status tcc_choose_raster(tcc_choice *ch, int64_t group);
 /* Takes the user's cluster into ch->s, whose tile is chosen. */
 tcc_status tcc_choose_cluster(tcc_choice *ch);
 
+tcc_fill tcc_sm90_fill, tcc_warps_fill, tcc_rdna_fill;
 tcc_status tcc_sm90_choose(tcc_choice *ch);
 void tcc_sm90_choose_generic(tcc_choice *ch);
 bool tcc_sm90_has_room(const tcc_choice *ch);

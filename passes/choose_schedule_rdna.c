@@ -99,8 +99,7 @@ static bool has_one_width(const tcc_rdna_product *p)
 static bool fits(const tcc_schedule *s, const tcc_rdna_product *p, tcc_arrangement *w)
 {
     int64_t doubt = has_one_width(p) ? 0 : DOUBT;
-    return tcc_arrange(s, w) && tcc_rdna_registers(s, p) + doubt <= tcc_rdna_register_limit(s, p->target) &&
-           tcc_rdna_smem_bytes(s, p) <= p->target->smem_bytes;
+    return tcc_arrange(s, w) && tcc_rdna_registers(s, p) + doubt <= tcc_rdna_register_limit(s, p->target);
 }
 
 bool tcc_rdna_has_room(const tcc_choice *ch)
@@ -281,13 +280,19 @@ static tcc_status refuse_size(tcc_choice *ch, const tcc_rdna_product *p)
                                  (long long)s->m, (long long)s->n, (long long)s->k,
                                  (long long)need, (long long)s->waves, s->waves == 1 ? "" : "s",
                                  (long long)s->wave, (long long)limit);
-    int64_t bytes = tcc_rdna_smem_bytes(s, p);
-    if (bytes > p->target->smem_bytes)
-        return TCC_CHOICE_REFUSE(ch, tcc_choice_given(ch, "stages") ? "stages" : key,
-                                 "%lld stages need %lld bytes of LDS; the limit is %lld",
-                                 (long long)s->stages, (long long)bytes,
-                                 (long long)p->target->smem_bytes);
-    return TCC_OK;
+    return tcc_skeleton_fill(ch);
+}
+
+tcc_status tcc_rdna_fill(tcc_choice *ch, tcc_func *tiled, const tcc_room *r)
+{
+    (void)tiled;
+    const tcc_schedule *s = &ch->s;
+    int64_t bytes = tcc_room_taken(r, s->stages);
+    const char *key = tcc_choice_given(ch, "stages") ? "stages" : tcc_choice_given(ch, "tile") ? "tile" : "waves";
+    if (bytes <= r->all)
+        return TCC_OK;
+    return TCC_CHOICE_REFUSE(ch, key, "%lld stages need %lld bytes of LDS; the limit is %lld", (long long)s->stages,
+                             (long long)bytes, (long long)r->all);
 }
 
 tcc_status tcc_rdna_choose(tcc_choice *ch)
@@ -352,7 +357,8 @@ void tcc_rdna_choose_generic(tcc_choice *ch)
     if (!find_product(ch, &p))
         return;
     s->k = tcc_rdna_depth(&p, wave);
-    for (tcc_schedule smaller = *s; !fits(s, &p, &w) && smaller.m * smaller.n > STEP * STEP; *s = smaller) {
+    for (tcc_schedule smaller = *s;
+         !(fits(s, &p, &w) && tcc_skeleton_can_fill(ch)) && smaller.m * smaller.n > STEP * STEP; *s = smaller) {
         *(smaller.m > smaller.n ? &smaller.m : &smaller.n) /= 2;
         while (smaller.waves > 1 && !tcc_arrange(&smaller, &w))
             smaller.waves /= 2;

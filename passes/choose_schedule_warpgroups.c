@@ -13,7 +13,6 @@
 #include "passes/skeleton.h"
 
 enum {
-    DEFAULT_STAGES_MAX = 8,
     STAGES_MAX_OFF_LINES = 5,
     K_BYTES = 128, /* of a stage: as much as is swizzled together */
     BOX_MAX = 256, /* of one dimension: cuTensorMapEncodeTiled */
@@ -42,31 +41,6 @@ bool tcc_sm90_has_room(const tcc_choice *ch)
            b.separate <= b.limit && b.scarce <= b.limit;
 }
 
-/* Bits of an element of parameter i, 0 where it is not a result. */
-static int64_t result_bits(const tcc_choice *ch, size_t i)
-{
-    tcc_attr roles = tcc_attr_list(&ch->f->attrs, "roles");
-    const tcc_value *arg = ch->f->body->args[i];
-    bool is_result = i < roles.list.n && strcmp(roles.list.items[i].s, "in") && !tcc_func_is_workspace(ch->f, arg) &&
-                     arg->type->kind == TCC_KIND_tensor;
-    return is_result ? tcc_scalar_bits(arg->type->elem) : 0;
-}
-
-/* Shared memory for results on their way to their tensors. */
-static int64_t staged_bytes(const tcc_choice *ch, const tcc_schedule *s)
-{
-    int64_t bytes = 0;
-    for (size_t i = 0; i < ch->f->body->n_args; i++)
-        bytes += tcc_schedule_staged_bytes(s, s->m, s->n, result_bits(ch, i));
-    return s->epilogue != TCC_STORING_INTERLEAVED ? bytes : 0;
-}
-
-/* Shared memory that stages may have. */
-static int64_t room_of(const tcc_choice *ch, const tcc_schedule *s)
-{
-    return ch->target->smem_bytes - tcc_schedule_handed_bytes(s) - tcc_schedule_own_bytes(s);
-}
-
 /* For the schedule's consumers. */
 static int64_t warpgroups_for(const tcc_schedule *s, int64_t m)
 {
@@ -84,48 +58,6 @@ static bool begin_off_lines(const tcc_choice *ch, const tcc_schedule *s)
 {
     return s->cluster_m * s->cluster_n > 1 && s->cluster_k == 1 && !s->persistent &&
            tcc_choice_may_leave_lines(ch);
-}
-
-/* The default number of stages: as many as fit besides staged results. Copies that wait for L2 are not faster for being
- * started earlier: the first stages only arrive later. */
-static int64_t stages_to_fill(const tcc_choice *ch, tcc_schedule s)
-{
-    int64_t limit = begin_off_lines(ch, &s) ? STAGES_MAX_OFF_LINES : DEFAULT_STAGES_MAX;
-    s.stages = 1;
-    int64_t one = tcc_schedule_smem_bytes(&s, ch->elem_bytes);
-    int64_t fit = room_of(ch, &s) / one;
-    int64_t beside = (room_of(ch, &s) - (s.persistent ? staged_bytes(ch, &s) : 0)) / one;
-    int64_t most = beside > 1 ? beside : fit;
-    return most > limit ? limit : most ? most : 1;
-}
-
-static int64_t room_of_results(const tcc_choice *ch, const tcc_schedule *s)
-{
-    return tcc_schedule_room_for_results(s, tcc_schedule_smem_bytes(s, ch->elem_bytes) - tcc_ring_bytes(s->stages));
-}
-
-/* Whether a schedule's results have room on their way. */
-static bool can_stage(const tcc_choice *ch, const tcc_schedule *s)
-{
-    return staged_bytes(ch, s) <= room_of_results(ch, s);
-}
-
-/* Columns that are staged at a time: all; but if a persistent CTA then has too few stages and strips leave room
- * for more, or if the data exchanged between CTAs leave too little room, as many as a panel has. */
-static int64_t staging_for(const tcc_choice *ch, tcc_schedule s)
-{
-    enum { ENOUGH_STAGES = 4, WIDEST = 64, NARROWEST = 32, STEP = 16 };
-    s.staging = 0;
-    s.stages = 1;
-    int64_t whole = stages_to_fill(ch, s);
-    bool asked = is_given(ch, TCC_KEY_strips);
-    bool enough = !asked && (s.persistent ? whole >= ENOUGH_STAGES : s.cluster_k == 1 || can_stage(ch, &s));
-    if (s.epilogue == TCC_STORING_INTERLEAVED || enough)
-        return 0;
-    for (s.staging = WIDEST; s.staging > NARROWEST && s.n % s.staging;)
-        s.staging -= STEP;
-    bool pays = asked || (s.persistent ? stages_to_fill(ch, s) > whole : can_stage(ch, &s));
-    return s.n % s.staging == 0 && s.staging < s.n && pays ? s.staging : 0;
 }
 
 /* The instruction whose steps are those of all. */
@@ -161,11 +93,11 @@ static int64_t columns_of(const tcc_choice *ch, const tcc_schedule *s)
 }
 
 /* Small tiles are for sums that wait for memory: as deep as shared memory is filled by. */
-static int64_t depth_for(const tcc_choice *ch, tcc_schedule s)
+static int64_t depth_for(const tcc_choice *ch, const tcc_schedule *s)
 {
-    int64_t k = s.k = K_BYTES * 8 / tcc_scalar_bits(tcc_sum_operand_elem(tcc_space_widest(&ch->c)->a));
-    s.stages = 2 * DEFAULT_STAGES_MAX;
-    bool leaves_half = tcc_schedule_smem_bytes(&s, ch->elem_bytes) <= room_of(ch, &s);
+    int64_t k = K_BYTES * 8 / tcc_scalar_bits(tcc_sum_operand_elem(tcc_space_widest(&ch->c)->a));
+    int64_t lines = (1 + s->more_a) * s->m + (1 + s->more_b) * s->n;
+    bool leaves_half = 2 * TCC_MOST_STAGES * lines * k * ch->elem_bytes <= ch->target->smem_bytes;
     return tcc_choice_cover(ch->c.k_extent, instruction(ch).k, leaves_half ? 2 * k : k);
 }
 
@@ -251,24 +183,17 @@ static tcc_storing storing_for(const tcc_choice *ch, const tcc_schedule *s)
     return few ? TCC_STORING_INTERLEAVED : s->epilogue;
 }
 
-/* Completes a schedule with this many rows and columns; false if it does not fit. */
+/* Completes a schedule with this many rows and columns but for its stages; false if it does not fit the registers. */
 static bool complete(tcc_choice *ch, tcc_schedule *t, bool given_warpgroups)
 {
     t->epilogue = storing_for(ch, t);
-    t->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, 1);
+    t->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, 0);
     if (!given_warpgroups)
         t->warpgroups = warpgroups_for(t, t->m);
     if (!ch->given_k)
-        t->k = depth_for(ch, *t);
+        t->k = depth_for(ch, t);
     ch->s = *t;
-    if (t->m % rows_of_all(t) || !columns_of(ch, t) || !tcc_sm90_has_room(ch) ||
-        tcc_schedule_smem_bytes(t, ch->elem_bytes) > room_of(ch, t))
-        return false;
-    if (!is_given(ch, TCC_KEY_staging))
-        t->staging = staging_for(ch, *t);
-    if (!is_given(ch, TCC_KEY_stages))
-        t->stages = stages_to_fill(ch, *t);
-    return true;
+    return t->m % rows_of_all(t) == 0 && columns_of(ch, t) && tcc_sm90_has_room(ch);
 }
 
 /* The search's user: what was given, and whether warpgroups were. */
@@ -341,7 +266,7 @@ static tcc_status choose_tile(tcc_choice *ch)
         s->warpgroups = warpgroups_for(s, s->m);
     s->epilogue = storing_for(ch, s);
     if (!ch->given_k)
-        s->k = depth_for(ch, *s);
+        s->k = depth_for(ch, s);
     if (s->m % rows_of_all(s))
         return TCC_CHOICE_REFUSE(
             ch, given_warpgroups ? "warpgroups" : "tile",
@@ -404,13 +329,50 @@ static tcc_status check_turns(tcc_choice *ch)
     return TCC_OK;
 }
 
+/* ---- shared memory --------------------------------------------------------------------------- */
+
+/* The default number of stages: as many as fit besides staged results. Copies that wait for L2 are not faster for being
+ * started earlier: the first stages only arrive later. */
+static int64_t stages_to_fill(const tcc_choice *ch, tcc_func *tiled, const tcc_schedule *s, tcc_room r)
+{
+    int64_t limit = begin_off_lines(ch, s) ? STAGES_MAX_OFF_LINES : TCC_MOST_STAGES, fit = tcc_room_stages(&r);
+    r.others += s->persistent ? tcc_staged_by(tiled, s) : 0;
+    int64_t beside = tcc_room_stages(&r), most = beside > 1 ? beside : fit;
+    return most > limit ? limit : most ? most : 1;
+}
+
+/* Whether a schedule's results have room on their way. */
+static bool can_stage(tcc_func *tiled, const tcc_schedule *s, const tcc_room *r)
+{
+    return tcc_staged_by(tiled, s) <= tcc_room_for_results(r, s);
+}
+
+/* Columns that are staged at a time: all; but if a persistent CTA then has too few stages and strips leave room
+ * for more, or if the data exchanged between CTAs leave too little room, as many as a panel has. */
+static int64_t staging_for(const tcc_choice *ch, tcc_func *tiled, const tcc_room *r)
+{
+    enum { ENOUGH_STAGES = 4, WIDEST = 64, NARROWEST = 32, STEP = 16 };
+    tcc_schedule s = ch->s;
+    s.staging = 0;
+    s.stages = 1;
+    int64_t whole = stages_to_fill(ch, tiled, &s, *r);
+    bool asked = is_given(ch, TCC_KEY_strips);
+    bool enough = !asked && (s.persistent ? whole >= ENOUGH_STAGES : s.cluster_k == 1 || can_stage(tiled, &s, r));
+    if (s.epilogue == TCC_STORING_INTERLEAVED || enough)
+        return 0;
+    for (s.staging = WIDEST; s.staging > NARROWEST && s.n % s.staging;)
+        s.staging -= STEP;
+    bool pays = asked || (s.persistent ? stages_to_fill(ch, tiled, &s, *r) > whole : can_stage(tiled, &s, r));
+    return s.n % s.staging == 0 && s.staging < s.n && pays ? s.staging : 0;
+}
+
 /* Strips that divide a tile, whole chunks of them: and TMA takes them in panels of 32 bytes or more. */
-static tcc_status choose_staging(tcc_choice *ch)
+static tcc_status choose_staging(tcc_choice *ch, tcc_func *tiled, const tcc_room *r)
 {
     tcc_schedule *s = &ch->s;
     const char *key = tcc_schedule_keys[TCC_KEY_staging].name;
     if (!tcc_choice_given(ch, key))
-        s->staging = staging_for(ch, *s);
+        s->staging = staging_for(ch, tiled, r);
     const char *strips = tcc_schedule_keys[TCC_KEY_strips].name;
     bool asked = tcc_choice_given(ch, strips);
     if (asked && s->epilogue == TCC_STORING_INTERLEAVED)
@@ -434,26 +396,30 @@ static tcc_status choose_staging(tcc_choice *ch)
     return TCC_OK;
 }
 
-static tcc_status choose_stages(tcc_choice *ch)
+tcc_status tcc_sm90_fill(tcc_choice *ch, tcc_func *tiled, const tcc_room *r)
 {
     tcc_schedule *s = &ch->s;
-    s->stages = 1;
-    int64_t one = tcc_schedule_smem_bytes(s, ch->elem_bytes), fit = room_of(ch, s) / one;
-    s->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, stages_to_fill(ch, *s));
+    tcc_status status = choose_staging(ch, tiled, r);
+    if (status)
+        return status;
+    int64_t one = r->stage + r->barriers, fit = tcc_room_stages(r);
+    s->stages = s->stages ? s->stages : stages_to_fill(ch, tiled, s, *r);
     if (s->stages > fit)
         return TCC_CHOICE_REFUSE(
             ch, tcc_choice_given(ch, "stages") ? "stages" : "tile",
             "%lld stage%s of %lld bytes need %lld bytes of shared memory; the limit is "
             "%lld, which holds %lld",
-            (long long)s->stages, s->stages == 1 ? "" : "s", (long long)one,
-            (long long)(one * s->stages), (long long)room_of(ch, s), (long long)fit);
-    if (is_given(ch, TCC_KEY_strips) && !can_stage(ch, s))
+            (long long)s->stages, s->stages == 1 ? "" : "s", (long long)one, (long long)(one * s->stages),
+            (long long)(r->all - r->own - r->others), (long long)fit);
+    if (is_given(ch, TCC_KEY_strips) && !can_stage(tiled, s, r))
         return TCC_CHOICE_REFUSE(ch, tcc_schedule_keys[TCC_KEY_strips].name,
                                  "%lld strips of %lld columns need %lld bytes of shared memory; the limit is %lld%s",
-                                 (long long)s->strips, (long long)s->staging, (long long)staged_bytes(ch, s),
-                                 (long long)room_of_results(ch, s), s->persistent ? " beside the stages" : "");
+                                 (long long)s->strips, (long long)s->staging, (long long)tcc_staged_by(tiled, s),
+                                 (long long)tcc_room_for_results(r, s), s->persistent ? " beside the stages" : "");
     return TCC_OK;
 }
+
+/* ---- the choice ------------------------------------------------------------------------------ */
 
 static bool is_written(const tcc_func *f, const char *tensor)
 {
@@ -522,10 +488,9 @@ tcc_status tcc_sm90_choose(tcc_choice *ch)
     if (!status)
         status = tcc_choose_cluster(ch);
     if (!status)
-        status = choose_staging(ch);
-    if (!status)
         status = check_cache(ch);
-    return status ? status : choose_stages(ch);
+    s->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, 0);
+    return status ? status : tcc_skeleton_fill(ch);
 }
 
 /* The generic variant hides the latency of element-wise copies behind other CTAs: its tile and its

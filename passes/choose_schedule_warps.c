@@ -208,19 +208,28 @@ static int64_t depth_for(const tcc_choice *ch, int64_t m, int64_t n)
     return k > step_k(mma) ? k : step_k(mma);
 }
 
-static int64_t stages_that_fit(const tcc_choice *ch, tcc_schedule s)
-{
-    s.stages = 1;
-    return s.target->smem_bytes / tcc_schedule_smem_bytes(&s, ch->elem_bytes);
-}
-
 /* So many that two CTAs fit, where that is not too few. */
-static int64_t choose_stages(const tcc_choice *ch)
+static int64_t choose_stages(const tcc_choice *ch, int64_t fit)
 {
-    int64_t fit = stages_that_fit(ch, ch->s), of_two = fit / 2;
-    int64_t stages = of_two >= FEW_STAGES ? of_two : fit;
+    int64_t of_two = fit / 2, stages = of_two >= FEW_STAGES ? of_two : fit;
     int64_t most = copies_land(ch) ? STAGES : STAGES_OF_REGISTERS;
     return stages > most ? most : stages > 1 ? stages : 1;
+}
+
+tcc_status tcc_warps_fill(tcc_choice *ch, tcc_func *tiled, const tcc_room *r)
+{
+    (void)tiled;
+    tcc_schedule *s = &ch->s;
+    int64_t fit = tcc_room_stages(r);
+    s->stages = s->stages ? s->stages : choose_stages(ch, fit);
+    if (s->stages <= fit)
+        return TCC_OK;
+    const char *key = tcc_choice_given(ch, "stages") ? "stages" : tcc_choice_given(ch, "tile") ? "tile" : "warps";
+    return TCC_CHOICE_REFUSE(ch, key,
+                             "%lld stage%s of a %lld x %lld x %lld tile do not fit the %lld bytes of shared memory, "
+                             "which hold %lld",
+                             (long long)s->stages, s->stages == 1 ? "" : "s", (long long)s->m, (long long)s->n,
+                             (long long)s->k, (long long)r->all, (long long)fit);
 }
 
 /* The search's user. */
@@ -241,8 +250,7 @@ static void try_size(tcc_search *q, int64_t m, int64_t n, int64_t n_warps)
     int64_t usual = depth_for(ch, m, n) >> from->shallower, least = depth_step(ch, &s);
     if (!ch->given_k)
         s.k = usual > least ? usual : least;
-    if (!tcc_arrange(&s, &u) || s.k % least || registers(ch, &s) > register_limit(&s) ||
-        stages_that_fit(ch, s) < s.stages)
+    if (!tcc_arrange(&s, &u) || s.k % least || registers(ch, &s) > register_limit(&s))
         return;
     bool wide = m / u.stand[0] > WARP_TILE_MAX || n / u.stand[1] > WARP_TILE_MAX;
     tcc_search_try(q, &s, wide ? 2 : 1);
@@ -348,7 +356,6 @@ static tcc_status refuse_size(tcc_choice *ch)
     const tcc_schedule *s = &ch->s;
     const char *key = tcc_choice_given(ch, "tile") ? "tile" : "warps";
     tcc_arrangement u;
-    int64_t fit = stages_that_fit(ch, *s);
     if (!tcc_arrange(s, &u))
         return TCC_CHOICE_REFUSE(ch, tcc_choice_given(ch, "warps") ? "warps" : key,
                                  "a %lld x %lld tile cannot be shared by %lld warp%s in blocks of %s", (long long)s->m,
@@ -365,13 +372,6 @@ static tcc_status refuse_size(tcc_choice *ch)
                                  "limit is %lld",
                                  (long long)s->m, (long long)s->n, (long long)s->k, (long long)registers(ch, s),
                                  (long long)s->warps, s->warps == 1 ? "" : "s", (long long)register_limit(s));
-    if (s->stages > fit)
-        return TCC_CHOICE_REFUSE(ch, tcc_choice_given(ch, "stages") ? "stages" : key,
-                                 "%lld stage%s of a %lld x %lld x %lld tile do not fit the %lld bytes of shared "
-                                 "memory, which hold %lld",
-                                 (long long)s->stages, s->stages == 1 ? "" : "s", (long long)s->m,
-                                 (long long)s->n, (long long)s->k, (long long)s->target->smem_bytes,
-                                 (long long)fit);
     return TCC_OK;
 }
 
@@ -396,11 +396,11 @@ tcc_status tcc_warps_choose(tcc_choice *ch)
     s->stages = given_stages ? s->stages : 2;
     if (!choose_tile(ch, given_warps, given_stages)) /* refuse_size says why */
         take_unfit(ch, given_warps);
-    if (!given_stages)
-        s->stages = choose_stages(ch);
+    s->stages = given_stages ? s->stages : 0;
     if (s->raster == TCC_RASTER_GROUPED && s->m * s->n > LARGE_TILE && !tcc_choice_given(ch, "group"))
         s->group = LARGE_GROUP;
-    return refuse_size(ch);
+    status = refuse_size(ch);
+    return status ? status : tcc_skeleton_fill(ch);
 }
 
 /* Elements that are copied one at a time are all on their way at once. */
@@ -411,11 +411,11 @@ static int64_t registers_of_elements(const tcc_choice *ch, const tcc_schedule *s
     return ((1 + s->more_a) * s->m + (1 + s->more_b) * s->n) * s->k * words / tcc_schedule_threads(s);
 }
 
-static bool generic_fits(const tcc_choice *ch)
+static bool generic_fits(tcc_choice *ch)
 {
     const tcc_schedule *s = &ch->s;
     return registers(ch, s) - registers_on_the_way(ch, s) + registers_of_elements(ch, s) <= register_limit(s) &&
-           stages_that_fit(ch, *s);
+           tcc_skeleton_can_fill(ch);
 }
 
 /* Copies element by element hide their latency behind other CTAs: the tile and its one stage are small, and smaller

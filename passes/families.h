@@ -73,6 +73,7 @@ typedef struct tcc_family_passes {
     const tcc_schedule_rules *schedule;
     tcc_status (*choose)(tcc_choice *ch);      /* choose-schedule: completes what the user gave */
     void (*choose_generic)(tcc_choice *ch);    /* for the generic variant */
+    tcc_fill *fill;                            /* for both */
     const tcc_tile_menu *menu;                 /* for extents that are not known */
     bool (*has_room)(const tcc_choice *ch);    /* whether a completed schedule is sure not to spill */
     bool counts_pressure;                      /* what the epilogue holds is estimated: pressure.h */

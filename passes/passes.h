@@ -87,6 +87,6 @@ extern const char tcc_pipeline_to_nvvm[], tcc_pipeline_to_amdgcn[];
 /* Its beginnings, which end with complete schedules and at these levels, and are the same for all targets. */
 extern const char tcc_pipeline_to_schedule[], tcc_pipeline_to_tile[], tcc_pipeline_to_async[];
 /* The part between the first two of these: passes/skeleton.h. */
-extern const char tcc_pipeline_of_skeletons[];
+extern const char tcc_pipeline_of_skeletons[], tcc_pipeline_of_their_cost[];
 
 #endif

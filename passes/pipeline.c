@@ -13,14 +13,15 @@
 #define TO_SCHEDULE                                                                                \
     "canonicalize,cse,dce,choose-strides,partition,choose-axes," /* in how many steps, what indices are in them */ \
     "choose-variants,join-steps,pad-operands,merge-indices,choose-schedule" /* which entries, how each is computed */
-#define SCHEDULE_TO_TILE "split-sums,stream,tile,dce,choose-mma,choose-layout,choose-pipeline,estimate-cost"
-#define TO_TILE TO_SCHEDULE "," SCHEDULE_TO_TILE
+#define SCHEDULE_TO_MMA "split-sums,stream,tile,dce,choose-mma"
+#define MMA_TO_TILE "choose-layout,choose-pipeline,estimate-cost"
+#define TO_TILE TO_SCHEDULE "," SCHEDULE_TO_MMA "," MMA_TO_TILE
 #define TO_ASYNC TO_TILE ",distribute-grid,pipeline-copies,pipeline-registers,specialize-warps," \
                          "drain-rings,assign-layouts,chunk-epilogue,exchange-tiles,draw-tiles,allocate-shared"
 
 const char tcc_pipeline_to_schedule[] = TO_SCHEDULE;
 const char tcc_pipeline_to_tile[] = TO_TILE;
-const char tcc_pipeline_of_skeletons[] = SCHEDULE_TO_TILE;
+const char tcc_pipeline_of_skeletons[] = SCHEDULE_TO_MMA, tcc_pipeline_of_their_cost[] = MMA_TO_TILE;
 const char tcc_pipeline_to_async[] = TO_ASYNC;
 #define FROM_TARGET ",expand-math,canonicalize,cse,licm,dce,roll-elements,reduce-strength,choose-ctas"
 const char tcc_pipeline_to_nvvm[] = TO_ASYNC ",lower-to-nvvm" FROM_TARGET ",record-waits";

@@ -87,8 +87,7 @@ static tcc_value *source_of(const pipeline *p, const tcc_op *mma, unsigned opera
 /* Whether an operand is computed of a decided load, and comes to the MMA through stages. */
 static bool is_put(const pipeline *p, const tcc_op *mma, unsigned operand)
 {
-    bool of_b = !is_decided(mma->operands[1]) && source_of(p, mma, 1);
-    return of_b && !is_decided(mma->operands[operand]) && source_of(p, mma, operand);
+    return tcc_mma_puts(mma, operand, p->scratch) && source_of(p, mma, 1) && source_of(p, mma, operand);
 }
 
 /* Whether an MMA's operands are decided loads, or computed: B of one. */

@@ -200,43 +200,6 @@ int64_t tcc_schedule_threads(const tcc_schedule *s)
     return tcc_family_passes_of(s->target)->schedule->threads(s);
 }
 
-int64_t tcc_schedule_smem_bytes(const tcc_schedule *s, int64_t elem_bytes)
-{
-    bool opaque = tcc_warps_hold_opaque(s);
-    int64_t depth = s->k + (s->instr == TCC_INSTR_FMA || opaque); /* as much as one k after each panel */
-    int64_t a = tcc_stage_bytes((s->m + opaque) * depth * elem_bytes);
-    int64_t b = tcc_stage_bytes((s->n + opaque) * depth * elem_bytes);
-    return s->stages * ((1 + s->more_a) * a + (1 + s->more_b) * b) + tcc_ring_bytes(s->stages);
-}
-
-int64_t tcc_schedule_own_bytes(const tcc_schedule *s)
-{
-    enum { ELEM_BYTES = 2 }; /* of what wgmma takes in either direction */
-    int64_t stage = s->own_a * tcc_stage_bytes(s->m * s->k * ELEM_BYTES) +
-                    s->own_b * tcc_stage_bytes(s->n * s->k * ELEM_BYTES);
-    return stage ? TCC_OWN_STAGES * stage + tcc_ring_bytes(TCC_OWN_STAGES) : 0;
-}
-
-int64_t tcc_schedule_handed_bytes(const tcc_schedule *s)
-{
-    enum { SUM_BYTES = 4 }; /* where matrix instructions of warpgroups add */
-    if (s->persistent == TCC_PERSISTENT_DYNAMIC)
-        return TCC_DRAWN_STAGES * TCC_DRAWN_BYTES + tcc_ring_bytes(TCC_DRAWN_STAGES);
-    return s->cluster_k > 1 ? (s->cluster_k - 1) * (1 + s->more_sums) * tcc_stage_bytes(s->m * s->n * SUM_BYTES) : 0;
-}
-
-int64_t tcc_schedule_room_for_results(const tcc_schedule *s, int64_t stage_bytes)
-{
-    int64_t room = s->target->smem_bytes - tcc_ring_bytes(s->stages) - tcc_schedule_handed_bytes(s);
-    return s->persistent ? room - stage_bytes - tcc_schedule_own_bytes(s) : room;
-}
-
-int64_t tcc_schedule_staged_bytes(const tcc_schedule *s, int64_t rows, int64_t cols, int64_t bits)
-{
-    int64_t one = tcc_stage_bytes(rows * (s->staging ? s->staging : cols) * bits / 8);
-    return tcc_schedule_turns(s) * (s->staging ? s->strips : 1) * one;
-}
-
 int64_t tcc_swizzle_of(int64_t bytes, int64_t widest)
 {
     while (widest && bytes % widest)

@@ -91,19 +91,6 @@ const char *tcc_producer_name(tcc_producer p);
 
 int64_t tcc_schedule_threads(const tcc_schedule *s);
 int64_t tcc_schedule_producer_threads(const tcc_schedule *s);
-/* Shared memory of the operand stages and their barriers, for operands of elem_bytes. */
-int64_t tcc_schedule_smem_bytes(const tcc_schedule *s, int64_t elem_bytes);
-/* Shared memory beside that, for tiles that consumers compute. */
-int64_t tcc_schedule_own_bytes(const tcc_schedule *s);
-/* Shared memory beside that, for what CTAs that share a sum hand to the first of them, and for numbers of tiles that
- * are drawn. */
-int64_t tcc_schedule_handed_bytes(const tcc_schedule *s);
-/* Shared memory available for staging results, if stages take this many bytes: the stages, which are no longer used,
- * and the rest; in a persistent CTA, which fills the stages for its next tile, only the rest. */
-int64_t tcc_schedule_room_for_results(const tcc_schedule *s, int64_t stage_bytes);
-/* Shared memory in which all consumers that take tiles in turn stage a tile's results of this many
- * bits. */
-int64_t tcc_schedule_staged_bytes(const tcc_schedule *s, int64_t rows, int64_t cols, int64_t bits);
 /* The swizzle, of at most this many bytes, whose panels divide a row of `bytes`; 0 for none. */
 int64_t tcc_swizzle_of(int64_t bytes, int64_t widest);
 /* Of a tile along dimensions row and col of a tensor, -1 for none: the tile's dimension whose elements are neighbours
@@ -188,8 +175,6 @@ tcc_rdna_unit tcc_rdna_unit_of(int64_t threads, int64_t rows, int64_t depth, uns
 /* Registers that one lane needs, about, and that it may have: a workgroup's waves run together. */
 int64_t tcc_rdna_registers(const tcc_schedule *s, const tcc_rdna_product *p);
 int64_t tcc_rdna_register_limit(const tcc_schedule *s, const tcc_target *t);
-/* LDS of the stages. */
-int64_t tcc_rdna_smem_bytes(const tcc_schedule *s, const tcc_rdna_product *p);
 /* Padding between panels of 16 bytes along k: 8 lanes that write 2 rows and 4 panels, or read 8
  * rows of one, then use all 32 banks. */
 enum { TCC_RDNA_PAD_BYTES = 32 };

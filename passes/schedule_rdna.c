@@ -124,30 +124,3 @@ int64_t tcc_rdna_register_limit(const tcc_schedule *s, const tcc_target *t)
     int64_t share = of_simd / waves / piece * piece;
     return share < t->thread_registers ? share : t->thread_registers;
 }
-
-/* Waves exchange computed operands, one after the other, through a buffer for the larger tile. */
-static int64_t exchanged_bytes(const tcc_schedule *s, const tcc_rdna_product *p)
-{
-    const int64_t rows[] = {s->m, s->k}, cols[] = {s->k, s->n};
-    int64_t most[2] = {0, 0};
-    for (size_t i = 0; i < p->n_operands; i++) {
-        int x = p->operands[i].axis;
-        unsigned bits = p->operands[i].bits;
-        int64_t bytes = tcc_exchange_bytes(rows[x], tcc_exchange_columns(cols[x], bits, false), bits);
-        if (p->operands[i].computed && bytes > most[x])
-            most[x] = bytes;
-    }
-    return most[0] + most[1];
-}
-
-int64_t tcc_rdna_smem_bytes(const tcc_schedule *s, const tcc_rdna_product *p)
-{
-    const int64_t rows[] = {s->m, s->n};
-    int64_t stage = 0;
-    for (size_t i = 0; i < p->n_operands; i++) {
-        int64_t row = s->k * p->operands[i].bits / 8;
-        if (!p->operands[i].computed)
-            stage += rows[p->operands[i].axis] * row + row / READ_BYTES * TCC_RDNA_PAD_BYTES;
-    }
-    return s->stages * stage + exchanged_bytes(s, p);
-}

@@ -9,6 +9,7 @@
 
 #include "ir/plan.h"
 #include "ir/signature.h"
+#include "passes/families.h"
 #include "passes/passes.h"
 
 /* What all of a choice share. */
@@ -102,8 +103,9 @@ static void begin(tcc_choice *ch)
     set_copies(ch, all);
 }
 
-/* What an iteration does for one sum: rows along n are copied in panels that are at most as wide as they are long. */
-static tcc_work least_work(const tcc_choice *ch, const tcc_schedule *s)
+/* What an iteration does for one sum, and how many of them there are stages for at most: rows along n are copied in
+ * panels that are at most as wide as they are long. */
+static tcc_work least_work(const tcc_choice *ch, const tcc_schedule *s, int64_t *stages)
 {
     const tcc_skeletons *all = ch->skeletons;
     tcc_work w = all->product;
@@ -113,8 +115,12 @@ static tcc_work least_work(const tcc_choice *ch, const tcc_schedule *s)
     w.wide_fmas *= products;
     if (all->panels)
         panels = tcc_panel_times(tcc_swizzle_of(s->n * all->copied_bits[1] / 8, s->swizzle));
-    w.copied_bytes = (double)(s->m * s->k * all->copied_bits[0]) / 8;
-    w.copied_bytes += panels * (double)(s->n * s->k * all->copied_bits[1]) / 8;
+    double a = (double)(s->m * s->k * all->copied_bits[0]) / 8, b = (double)(s->n * s->k * all->copied_bits[1]) / 8;
+    w.copied_bytes = a + panels * b;
+    int64_t most = TCC_MOST_STAGES;
+    if (most * (int64_t)(a + b) > ch->target->smem_bytes)
+        most = ch->target->smem_bytes / (int64_t)(a + b);
+    *stages = s->stages ? s->stages : most ? most : 1;
     return w;
 }
 
@@ -131,9 +137,10 @@ static double least_cycles(const tcc_choice *ch, const tcc_schedule *s)
         tiles *= ceil(ch->skeletons->extents[i] / (i > 1 ? 1 : (double)(i ? s->n : s->m)));
     }
     double iterations = ceil(ch->skeletons->k / ((double)s->k * parts * ranks));
-    tcc_work w = least_work(ch, s);
+    int64_t stages;
+    tcc_work w = least_work(ch, s, &stages);
     bool in_turn = s->consumers == TCC_CONSUMERS_PINGPONG;
-    double loop = iterations * tcc_iteration_cycles(ch->target, &w, s->stages, in_turn);
+    double loop = iterations * tcc_iteration_cycles(ch->target, &w, stages, in_turn);
     double wait = ch->target->latency_cycles * (s->persistent ? 1 - tcc_hidden_part(in_turn) : 1);
     double sms = (double)ch->target->sms, cycles = tcc_rounds(tiles / sms) * (wait + loop);
     if (parts > 1) {
@@ -144,38 +151,109 @@ static double least_cycles(const tcc_choice *ch, const tcc_schedule *s)
     return cycles;
 }
 
-/* With the step that adds parts of sums. Infinite where a pass refuses the schedule. */
-static double skeleton_cycles(tcc_choice *ch, const tcc_schedule *s)
+/* A copy of a function in its place, with a schedule of its own, and what stands there again after it. */
+typedef struct skeleton {
+    tcc_func *f, **at, *next, *last;
+    tcc_arena *arena;
+    tcc_diag silent;
+    tcc_pass_ctx ctx;
+} skeleton;
+
+/* Without stages it has one. */
+static void set_schedule(const tcc_choice *ch, tcc_func *f, tcc_schedule s)
 {
-    tcc_func *f = ch->f, *next = f->next, **at = place_of(f);
+    s.stages = s.stages ? s.stages : 1;
+    tcc_schedule_set(f, &s, ch->c.axes[0], ch->c.axes[1], ch->c.k);
+}
+
+/* Up to the layouts of operands; false where a pass refuses the schedule. */
+static bool put_up(const tcc_choice *ch, skeleton *k)
+{
+    tcc_func *f = ch->f;
     tcc_ir *ir = f->ir;
-    tcc_func *last = ir->last;
-    tcc_arena *arena = ir->arena;
-    tcc_diag silent = {0};
-    tcc_pass_ctx ctx = {.ir = ir, .diag = &silent, .scratch = ch->skeletons->arena};
+    *k = (skeleton){.f = f, .at = place_of(f), .next = f->next, .last = ir->last, .arena = ir->arena};
+    k->ctx = (tcc_pass_ctx){.ir = ir, .diag = &k->silent, .scratch = ch->skeletons->arena};
     ir->arena = ch->skeletons->arena;
-    *at = tcc_func_clone(f, f->name);
-    tcc_schedule_set(*at, s, ch->c.axes[0], ch->c.axes[1], ch->c.k);
-    bool can = !tcc_run_passes_on(&ctx, *at, next, tcc_pipeline_of_skeletons);
-    double cycles = can ? cost_of(ch, *at, next) : INFINITY;
-    *at = f;
-    f->next = next;
-    ir->last = last;
-    ir->arena = arena;
+    *k->at = tcc_func_clone(f, f->name);
+    set_schedule(ch, *k->at, ch->s);
+    if (tcc_run_passes_on(&k->ctx, *k->at, k->next, tcc_pipeline_of_skeletons))
+        return false;
+    tcc_schedule s = tcc_schedule_of(*k->at);
+    tcc_lay_out_operands(&k->ctx, *k->at, &s);
+    return true;
+}
+
+static void take_down(const tcc_choice *ch, skeleton *k)
+{
+    tcc_ir *ir = k->f->ir;
+    *k->at = k->f;
+    k->f->next = k->next;
+    ir->last = k->last;
+    ir->arena = k->arena;
     tcc_arena_clear(ch->skeletons->arena);
-    return cycles;
+}
+
+/* Completes the schedule by what its skeleton takes of shared memory. */
+static tcc_status fill(tcc_choice *ch, const skeleton *k)
+{
+    tcc_room r = tcc_room_of(*k->at, &ch->s, ch->skeletons->arena);
+    return tcc_family_passes_of(ch->target)->fill(ch, *k->at, &r);
+}
+
+tcc_status tcc_skeleton_fill(tcc_choice *ch)
+{
+    skeleton k;
+    if (!ch->skeletons)
+        begin(ch);
+    tcc_status status = put_up(ch, &k) ? fill(ch, &k) : TCC_OK; /* the passes will say what is wrong */
+    take_down(ch, &k);
+    ch->s.stages = ch->s.stages ? ch->s.stages : 1;
+    return status;
+}
+
+bool tcc_skeleton_can_fill(const tcc_choice *ch)
+{
+    tcc_diag silent = {0};
+    tcc_pass_ctx ctx = *ch->ctx;
+    ctx.diag = &silent;
+    tcc_choice trial = *ch;
+    trial.ctx = &ctx;
+    return !tcc_skeleton_fill(&trial);
+}
+
+/* Of a schedule, which it completes, with the step that adds parts of sums. Infinite where a pass refuses it; false
+ * where it does not fit. */
+static bool skeleton_cycles(const tcc_choice *ch, tcc_schedule *s, double *cycles)
+{
+    skeleton k;
+    tcc_choice trial = *ch;
+    trial.s = *s;
+    bool can = put_up(&trial, &k), fits = true;
+    trial.ctx = &k.ctx;
+    if (can)
+        fits = !fill(&trial, &k);
+    if (can && fits) {
+        set_schedule(ch, *k.at, trial.s);
+        can = !tcc_run_passes_on(&k.ctx, *k.at, k.next, tcc_pipeline_of_their_cost);
+    }
+    *cycles = can && fits ? cost_of(ch, *k.at, k.next) : INFINITY;
+    *s = trial.s;
+    take_down(ch, &k);
+    return fits;
 }
 
 void tcc_search_try(tcc_search *q, const tcc_schedule *s, double times)
 {
     double cycles = times * least_cycles(q->ch, s), below = q->cycles * (1 - q->margin);
+    tcc_schedule t = *s;
     if (cycles >= below || cycles > q->limit)
         return;
-    if (!q->bounds)
-        cycles = times * skeleton_cycles(q->ch, s);
+    if (!q->bounds && skeleton_cycles(q->ch, &t, &cycles))
+        q->refused |= cycles == INFINITY;
+    cycles *= q->bounds ? 1 : times;
     if (cycles >= below)
         return;
-    q->best = *s;
+    q->best = t;
     q->cycles = cycles;
 }
 
@@ -187,12 +265,14 @@ bool tcc_search_run(tcc_choice *ch, void (*list)(tcc_search *q), const void *use
     list(&q);
     if (q.cycles == INFINITY)
         return false;
-    double bound = least_cycles(ch, &q.best);
-    q.limit = bound > 0 ? skeleton_cycles(ch, &q.best) * q.cycles / bound : INFINITY;
+    double bound = least_cycles(ch, &q.best), cycles;
+    tcc_schedule first = q.best;
+    skeleton_cycles(ch, &first, &cycles);
+    q.limit = bound > 0 ? cycles * q.cycles / bound : INFINITY;
     q.bounds = false;
     q.margin = margin;
     q.cycles = INFINITY;
     list(&q);
     *out = q.best; /* where passes refuse all, the one that may take least: they will say why */
-    return true;
+    return q.cycles < INFINITY || q.refused;
 }

@@ -118,6 +118,18 @@ tcc_op *tcc_tiled_load(const tcc_op *mma, unsigned operand, tcc_arena *scratch)
     return found;
 }
 
+bool tcc_mma_computes(const tcc_op *mma, unsigned operand, tcc_arena *scratch)
+{
+    const tcc_op *load = tcc_tiled_load(mma, operand, scratch);
+    return load && load != mma->operands[operand]->def;
+}
+
+bool tcc_mma_puts(const tcc_op *mma, unsigned operand, tcc_arena *scratch)
+{
+    return tcc_target_can(tcc_func_target(mma->block->func), TCC_CAN_wgmma) && tcc_mma_computes(mma, 1, scratch) &&
+           (operand || tcc_mma_computes(mma, 0, scratch));
+}
+
 bool tcc_tiling_check_elements(tcc_pass_ctx *ctx, const tcc_op *op)
 {
     const tcc_target *target = tcc_func_target(op->block->func);

@@ -49,6 +49,11 @@ void tcc_tiling_op(tcc_tiling *t, tcc_op *op);
  * load there of its extents that it is computed of; NULL when there is none. */
 tcc_op *tcc_tiled_load(const tcc_op *mma, unsigned operand, tcc_arena *scratch);
 
+/* Whether an operand is computed elementwise of a load. */
+bool tcc_mma_computes(const tcc_op *mma, unsigned operand, tcc_arena *scratch);
+/* Whether it is, and comes to a warpgroup's MMA through stages: B and, beside such a B, A. */
+bool tcc_mma_puts(const tcc_op *mma, unsigned operand, tcc_arena *scratch);
+
 /* Reports what an op beside a sum, of an operand that is computed, or in a sum that no instruction takes, reads, writes
  * or converts and the target cannot. */
 bool tcc_tiling_check_elements(tcc_pass_ctx *ctx, const tcc_op *op);

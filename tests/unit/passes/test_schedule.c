@@ -54,18 +54,6 @@ START_TEST(accumulators_of_a_thread)
 }
 END_TEST
 
-START_TEST(stages_are_whole_swizzle_patterns)
-{
-    const tcc_schedule a = {.target = target, .m = 128, .n = 256, .k = 64, .stages = 4};
-    const tcc_schedule b = {.target = target, .m = 64, .n = 8, .k = 16, .stages = 3};
-    ck_assert_int_eq(tcc_schedule_smem_bytes(&a, 2), 4 * (128 * 64 * 2 + 256 * 64 * 2 + 16));
-    ck_assert_int_eq(tcc_schedule_smem_bytes(&b, 2), 3 * (2048 + 1024 + 16));
-    const tcc_schedule gated = {.target = target, .m = 128, .n = 192, .k = 64, .stages = 3, .more_sums = 1,
-                                .more_b = 1};
-    ck_assert_int_eq(tcc_schedule_smem_bytes(&gated, 2), 3 * (128 * 128 + 2 * 192 * 128 + 16));
-}
-END_TEST
-
 /* setmaxnreg takes multiples of 8 from 24 to 256, out of what all warpgroups got at the launch. */
 START_TEST(registers_are_given_and_taken)
 {
@@ -262,7 +250,6 @@ Suite *SUITE(void)
     tcase_add_checked_fixture(t, setup, NULL);
     tcase_add_test(t, threads_of_every_producer);
     tcase_add_test(t, accumulators_of_a_thread);
-    tcase_add_test(t, stages_are_whole_swizzle_patterns);
     tcase_add_test(t, registers_are_given_and_taken);
     tcase_add_test(t, copies_of_a_stage);
     tcase_add_test(t, an_instruction_fits_an_even_share);

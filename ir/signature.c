@@ -97,7 +97,8 @@ const tcc_func *tcc_func_step_at(const tcc_func *variant, size_t i)
 void tcc_func_neighbours(const tcc_func *f, bool *before, bool *after)
 {
     *before = *after = false;
-    for (const tcc_func *v = f->ir->first; v; v = v->next)
+    bool alone = !tcc_func_is_step(f) && !tcc_attr_find(&f->attrs, "before") && !tcc_attr_find(&f->attrs, "after");
+    for (const tcc_func *v = alone ? NULL : f->ir->first; v; v = v->next)
         for (size_t i = 0, n = tcc_func_step_count(v); n > 1 && i < n; i++) {
             size_t left = i;
             step s = {0};

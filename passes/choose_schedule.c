@@ -100,6 +100,7 @@ bool tcc_choice_find_sums(tcc_choice *ch)
         return false;
     ch->s.more_sums = (int64_t)ch->c.n_sums - 1;
     ch->s.more_a = ch->s.more_b = -1;
+    ch->s.own_a = ch->s.own_b = 0;
     for (size_t i = 0; i < ch->c.n_operands; i++)
         (*(ch->c.operands[i].axis ? &ch->s.more_b : &ch->s.more_a))++;
     for (size_t i = 0; i < ch->c.n_operands && tcc_target_can(ch->target, TCC_CAN_wgmma); i++)
@@ -373,8 +374,47 @@ static tcc_status choose_what_fits(tcc_choice *ch, const tcc_family_passes *pass
     return TCC_OK;
 }
 
+/* What is known of the registers under ch->s. */
+static void set_pressure(const tcc_choice *ch)
+{
+    if (!ch->epilogue)
+        return;
+    tcc_pressure p = tcc_pressure_of(ch->epilogue, &ch->s, ch->target, tcc_assumes_all_aligned(ch->f, ACCESS_BYTES));
+    tcc_pressure_set(ch->f, &p, tcc_choice_place(ch, "tile"));
+}
+
+void tcc_choose_pressure(tcc_pass_ctx *ctx, tcc_func *f)
+{
+    tcc_choice ch = {.ctx = ctx, .f = f, .target = tcc_func_target(f)};
+    if (!tcc_choice_find_sums(&ch))
+        return;
+    ch.s = tcc_schedule_of(f);
+    set_pressure(&ch);
+}
+
+static void finish(const tcc_choice *ch)
+{
+    set_pressure(ch);
+    tcc_schedule_set(ch->f, &ch->s, ch->c.axes[0], ch->c.axes[1], ch->c.k);
+}
+
+bool tcc_choice_offer(tcc_choice *ch)
+{
+    const tcc_family_passes *passes = tcc_family_passes_of(ch->target);
+    if (!tcc_choice_find_sums(ch) || choose_order(ch) || choose_tile(ch, passes) || !passes->has_room(ch))
+        return false;
+    finish(ch);
+    tcc_attr_set_int(ch->f->ir, &ch->f->attrs, "offered", 1);
+    return true;
+}
+
 tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
+    if (tcc_attr_find(&f->attrs, "offered")) {
+        tcc_attr_remove(&f->attrs, "offered");
+        *changed = true;
+        return TCC_OK;
+    }
     tcc_choice ch = {.ctx = ctx, .f = f, .target = tcc_func_target(f)};
     bool multiplies = tcc_func_is_variant(f) && tcc_choice_find_sums(&ch);
     if (!tcc_func_is_variant(f) || !ch.c.n_axes)
@@ -421,11 +461,7 @@ tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return tcc_choose_schedule(ctx, f, changed);
     if (!generic && !tcc_func_is_step(f) && (f == first || tcc_attr_find(&f->attrs, "before")))
         tcc_tile_menu_offer(&ch);
-    if (ch.epilogue) {
-        tcc_pressure p = tcc_pressure_of(ch.epilogue, &ch.s, ch.target, aligned);
-        tcc_pressure_set(f, &p, tcc_choice_place(&ch, "tile"));
-    }
-    tcc_schedule_set(f, &ch.s, ch.c.axes[0], ch.c.axes[1], ch.c.k);
+    finish(&ch);
     *changed = true;
     return TCC_OK;
 }

@@ -93,6 +93,11 @@ void tcc_tile_menu_offer(const tcc_choice *ch);
  * there is none. */
 void tcc_tile_menu_print(tcc_str *out, const tcc_func *first);
 
+/* Completes a variant of the menu, which choose-schedule then leaves as it is; false if it will not take it, or it may
+ * spill. ch: with the settings of the others. */
+bool tcc_choice_offer(tcc_choice *ch);
+/* Sets what a function whose body has changed needs of registers (pressure.h). */
+void tcc_choose_pressure(tcc_pass_ctx *ctx, tcc_func *f);
 /* Runs choose-schedule on a function, which may be a step of a variant. A complete schedule is unchanged. */
 tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed);
 

@@ -76,6 +76,14 @@ static void set_copies(const tcc_choice *ch, tcc_skeletons *all)
     all->panels = tcc_target_can(ch->target, TCC_CAN_tma) && tcc_choice_runs_across(ch, 1);
 }
 
+static void find_arena(tcc_choice *ch)
+{
+    if (ch->skeletons)
+        return;
+    ch->skeletons = TCC_NEW(ch->ctx->scratch, tcc_skeletons);
+    ch->skeletons->arena = tcc_arena_create_in(ch->ctx->scratch);
+}
+
 /* Dimensions that are not known count as large: enough for many rounds, and so few that their product with a cost is an
  * i64. */
 static void begin(tcc_choice *ch)
@@ -83,9 +91,11 @@ static void begin(tcc_choice *ch)
     enum { LARGE_K_BITS = 14, TILES_BITS = 34, MOST_BITS = 20 };
     tcc_arena *arena = ch->ctx->scratch;
     tcc_diag silent = {0};
+    find_arena(ch);
+    tcc_skeletons *all = ch->skeletons;
+    if (all->dims)
+        return;
     const tcc_func *signature = tcc_func_signature(ch->f, arena, &silent);
-    tcc_skeletons *all = ch->skeletons = TCC_NEW(arena, tcc_skeletons);
-    all->arena = tcc_arena_create_in(arena);
     all->names = tcc_attr_list(&(signature ? signature : ch->f)->attrs, "dims");
     all->dims = TCC_NEW_ARRAY(arena, int64_t, all->names.list.n);
     int open = 0;
@@ -203,8 +213,7 @@ static tcc_status fill(tcc_choice *ch, const skeleton *k)
 tcc_status tcc_skeleton_fill(tcc_choice *ch)
 {
     skeleton k;
-    if (!ch->skeletons)
-        begin(ch);
+    find_arena(ch);
     tcc_status status = put_up(ch, &k) ? fill(ch, &k) : TCC_OK; /* the passes will say what is wrong */
     take_down(ch, &k);
     ch->s.stages = ch->s.stages ? ch->s.stages : 1;
@@ -260,8 +269,7 @@ void tcc_search_try(tcc_search *q, const tcc_schedule *s, double times)
 bool tcc_search_run(tcc_choice *ch, void (*list)(tcc_search *q), const void *user, double margin, tcc_schedule *out)
 {
     tcc_search q = {.ch = ch, .user = user, .bounds = true, .cycles = INFINITY, .limit = INFINITY};
-    if (!ch->skeletons)
-        begin(ch);
+    begin(ch);
     list(&q);
     if (q.cycles == INFINITY)
         return false;

@@ -221,8 +221,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_erase_dead(f, ctx->scratch);
     tcc_erase_dead(rest, ctx->scratch);
     *changed = true;
-    tcc_status status = tcc_choose_schedule(ctx, f, changed);
-    return status ? status : tcc_choose_schedule(ctx, rest, changed);
+    tcc_choose_pressure(ctx, f);
+    return tcc_choose_schedule(ctx, rest, changed);
 }
 
 const tcc_pass tcc_pass_split_sums = {

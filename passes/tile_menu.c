@@ -122,9 +122,7 @@ static bool is_possible(const tcc_choice *ch, tcc_func *f)
     trial.f = f;
     trial.s.m = trial.s.n = trial.s.k = 0;
     trial.given_m = trial.given_n = trial.given_k = false;
-    tcc_choice_find_sums(&trial);
-    const tcc_family_passes *passes = tcc_family_passes_of(ch->target);
-    return !passes->choose(&trial) && passes->has_room(&trial);
+    return tcc_choice_offer(&trial);
 }
 
 /* Whether a tile of the menu is of any use. */

@@ -93,6 +93,19 @@ int64_t tcc_choice_cover(tcc_dim extent, int64_t step, int64_t most)
     return whole < most ? whole : most;
 }
 
+/* For each element of a computed operand. */
+static int64_t registers_of_single_loads(const tcc_choice *ch, const tcc_sum_operand *o)
+{
+    enum { ADDRESS = 2, ELEMENT = 1 };
+    tcc_map ops = TCC_MAP(ch->ctx->scratch);
+    int64_t n = 0;
+    tcc_find_elementwise(o->value, ch->ctx->scratch, &ops);
+    for (const tcc_op *op = ch->f->body->first; op; op = op->next)
+        if (tcc_map_get(&ops, op) && tcc_sum_operand_loads_singly(o, op))
+            n += ELEMENT + (tcc_read_is_first_there(op) ? ADDRESS : 0);
+    return n;
+}
+
 bool tcc_choice_find_sums(tcc_choice *ch)
 {
     const tcc_family_passes *passes = tcc_family_passes_of(ch->target);
@@ -103,6 +116,9 @@ bool tcc_choice_find_sums(tcc_choice *ch)
     ch->s.own_a = ch->s.own_b = 0;
     for (size_t i = 0; i < ch->c.n_operands; i++)
         (*(ch->c.operands[i].axis ? &ch->s.more_b : &ch->s.more_a))++;
+    for (size_t i = 0; i < ch->c.n_operands; i++)
+        if (tcc_sum_operand_is_computed(&ch->c.operands[i]))
+            ch->single_loads[ch->c.operands[i].axis] += registers_of_single_loads(ch, &ch->c.operands[i]);
     for (size_t i = 0; i < ch->c.n_operands && tcc_target_can(ch->target, TCC_CAN_wgmma); i++)
         if (tcc_sum_operand_is_put(&ch->c, &ch->c.operands[i]))
             (*(ch->c.operands[i].axis ? &ch->s.own_b : &ch->s.own_a))++;

@@ -30,6 +30,7 @@ typedef struct tcc_choice {
     const tcc_epilogue *epilogue; /* where pressure is counted, else NULL */
     struct tcc_skeletons *skeletons; /* what they share, once there has been a search (skeleton.c) */
     int64_t elem_bytes;
+    int64_t single_loads[2]; /* registers for what lanes load one by one for each element of all As, and of all Bs */
     bool given_m, given_n, given_k;
 } tcc_choice;
 

@@ -137,6 +137,20 @@ static int64_t registers_of_computed(const tcc_choice *ch, const tcc_schedule *s
     return n > 0 ? n : 0;
 }
 
+/* What computed operands are computed of, where that is loaded one by one: a warp loads its share of a stage at once. */
+static int64_t registers_of_single_loads(const tcc_choice *ch, const tcc_schedule *s)
+{
+    enum { LANES = 32 };
+    const int64_t rows[] = {s->m, s->n}, block_k[] = {TCC_MMA_SYNC_N, TCC_MMA_SYNC_M};
+    tcc_arrangement u;
+    int64_t n = 0;
+    for (int axis = 0; axis < 2 && tcc_arrange(s, &u); axis++) {
+        int64_t beside = u.stand[!axis], share = s->k % (block_k[axis] * beside) ? 1 : beside;
+        n += ch->single_loads[axis] * rows[axis] / u.stand[axis] * s->k / share / LANES;
+    }
+    return n;
+}
+
 /* The largest size of an accumulator. */
 static unsigned sum_bits(const tcc_choice *ch)
 {
@@ -152,7 +166,7 @@ static int64_t registers(const tcc_choice *ch, const tcc_schedule *s)
 {
     return tcc_warps_registers(s, sum_bits(ch)) + registers_behind(ch, s) +
            registers_on_the_way(ch, s) + registers_of_bytes(ch, s) + registers_of_computed(ch, s) +
-           registers_of_wider(ch, s);
+           registers_of_wider(ch, s) + registers_of_single_loads(ch, s);
 }
 
 bool tcc_warps_has_room(const tcc_choice *ch)

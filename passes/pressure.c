@@ -114,9 +114,10 @@ static void add_value(tcc_epilogue *e, const tcc_op *op, const tcc_space *c,
 }
 
 /* Computed operands are live together with what is read from stages, unless they are put back there; other tensors'
- * elements are the same in all rows. */
+ * elements are the same in all rows, or take the places of their addresses where each has its own. */
 static void add_operand(tcc_epilogue *e, const tcc_sum_operand *o, bool put)
 {
+    enum { ADDRESS_BITS = 64 };
     tcc_map ops = TCC_MAP(e->arena);
     int64_t *operand_bits = put ? &e->put_bits[o->axis] : &e->operand_bits;
     tcc_find_elementwise(o->value, e->arena, &ops);
@@ -125,7 +126,8 @@ static void add_operand(tcc_epilogue *e, const tcc_sum_operand *o, bool put)
         if (op->code != TCC_OP_tensor_read || !tcc_map_get(&ops, op))
             continue;
         const tcc_type *field = op->results[0].type;
-        int64_t bits = tcc_scalar_bits(field->elem);
+        bool addresses = tcc_sum_operand_loads_singly(o, op) && tcc_read_is_first_there(op);
+        int64_t bits = addresses ? ADDRESS_BITS : tcc_scalar_bits(field->elem);
         if (field->rank == o->value->type->rank)
             *operand_bits += bits;
         else if (tcc_field_has_index(field, o->k))

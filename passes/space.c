@@ -218,6 +218,31 @@ bool tcc_sum_operand_is_computed(const tcc_sum_operand *o)
     return o->value->def != o->read;
 }
 
+bool tcc_sum_operand_loads_singly(const tcc_sum_operand *o, const tcc_op *read)
+{
+    const char *last = tcc_access_last(o->read), *of = tcc_access_last(read);
+    return read != o->read && read->code == TCC_OP_tensor_read && read->results[0].type->rank == o->value->type->rank &&
+           !(last && of && !strcmp(last, of));
+}
+
+static bool has_offsets_of(const tcc_op *read, const tcc_op *other)
+{
+    const tcc_type *x = tcc_accessed_tensor(read)->type, *y = tcc_accessed_tensor(other)->type;
+    bool same = x->rank == y->rank;
+    for (unsigned d = 0; d < x->rank && same; d++)
+        same = tcc_access_expr(read, d) == tcc_access_expr(other, d) && !tcc_access_loaded(read, d) &&
+               !tcc_access_loaded(other, d) && x->dims[d].name == y->dims[d].name && x->dims[d].size == y->dims[d].size;
+    return same;
+}
+
+bool tcc_read_is_first_there(const tcc_op *read)
+{
+    for (const tcc_op *op = read->block->first; op != read; op = op->next)
+        if (op->code == TCC_OP_tensor_read && has_offsets_of(read, op))
+            return false;
+    return true;
+}
+
 bool tcc_sum_operand_runs_across(const tcc_sum_operand *o)
 {
     const char *last = tcc_access_last(o->read);

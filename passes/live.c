@@ -1,7 +1,8 @@
 /* A unit is an element of a value. Values that only arrange elements of others (vec.pack, vec.slice, …) have the
  * units of these. Ops are numbered as they are written; a unit is live from the op that defines it up to the last one that
  * uses it, or to the end of a loop that does and does not define it. What is computed element by element can also wait
- * until it is needed, while it is its operands that live: that is counted as well, and the smaller number is taken.
+ * until it is needed, while it is its operands that live: that is counted as well. An assembler does something between
+ * the two.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/live.h"
@@ -10,10 +11,13 @@
 #include "passes/schedule.h"
 #include "support/map.h"
 
+enum { WORD_BITS = 32 };
+
 typedef struct unit {
     size_t first, last; /* numbers of ops */
     size_t needed;      /* when the first of its users is computed or, if one is in another block, `first`; 0: none */
-    unsigned bits;
+    unsigned bits;      /* of the element */
+    unsigned own_bits;  /* of the register that it does not share */
 } unit;
 
 /* Numbers of an op: its own, and that of the first one after all that it contains. */
@@ -65,15 +69,37 @@ static size_t *new_units(counting *c, const tcc_value *v)
     return units;
 }
 
-static void define(counting *c, const tcc_value *v, size_t at)
+/* Whether elements that are narrower than a register share one: as the words in which they are loaded or multiplied, and
+ * halves that are put together soon after each has been loaded. What is computed, and single bytes, have registers of their
+ * own. */
+static bool are_packed(const tcc_value *v)
+{
+    enum { HALF_BITS = 16 };
+    unsigned bits = bits_of(v->type);
+    return v->def && !v->def->n_regions && (bits == HALF_BITS || count_of(v->type) * bits >= WORD_BITS) &&
+           !(tcc_op_info_get(v->def->code)->flags & TCC_ELEMENTWISE);
+}
+
+/* `before`: the units of what a loop begins with, in whose registers its values stay; NULL: none. */
+static void define(counting *c, const tcc_value *v, size_t at, const size_t *before)
 {
     enum { PREDICATE = 1 };
     size_t *units = new_units(c, v);
     unsigned bits = bits_of(v->type) > PREDICATE ? bits_of(v->type) : 0; /* of registers of its own */
+    unsigned own_bits = bits && bits < WORD_BITS && !are_packed(v) ? WORD_BITS : bits;
     for (size_t i = 0; i < count_of(v->type); i++) {
+        unsigned own = before && before[i] ? c->units.data[before[i]].own_bits : own_bits;
         units[i] = c->units.len;
-        TCC_PUSH(c->arena, &c->units, ((unit){at, at, 0, bits}));
+        TCC_PUSH(c->arena, &c->units, ((unit){at, at, 0, bits, own}));
     }
+}
+
+/* What the i-th of n values of a loop begins with. */
+static const size_t *units_before(const counting *c, const tcc_op *op, size_t i, size_t n)
+{
+    size_t others = n - op->n_results; /* the index */
+    bool carried = op->code == TCC_OP_scf_for && i >= others;
+    return carried ? tcc_map_get(&c->values, op->operands[op->n_operands - n + i]) : NULL;
 }
 
 /* The value that an op has the elements of, from *offset on; NULL: it computes something. */
@@ -112,7 +138,8 @@ static void define_results(counting *c, const tcc_op *op)
             units[i] = from ? from[0] : 0;
     } else {
         for (unsigned i = 0; i < op->n_results; i++)
-            define(c, &op->results[i], op->n_regions ? span_of(c, op)->end - 1 : span_of(c, op)->begin);
+            define(c, &op->results[i], op->n_regions ? span_of(c, op)->end - 1 : span_of(c, op)->begin,
+                   units_before(c, op, i, op->n_results));
     }
 }
 
@@ -144,7 +171,7 @@ static void visit(counting *c, const tcc_op *op)
 {
     for (unsigned r = 0; r < op->n_regions; r++)
         for (size_t i = 0; i < op->regions[r]->n_args; i++)
-            define(c, op->regions[r]->args[i], span_of(c, op)->begin);
+            define(c, op->regions[r]->args[i], span_of(c, op)->begin, units_before(c, op, i, op->regions[r]->n_args));
     define_results(c, op);
     use_operands(c, op);
 }
@@ -218,20 +245,21 @@ static void wait_for_uses(counting *c)
     }
 }
 
-static tcc_live count_live(counting *c, const tcc_func *f)
+static tcc_live count_live(counting *c, const tcc_func *f, bool owned)
 {
-    enum { WORD_BITS = 32 };
     int64_t *change = TCC_NEW_ARRAY(c->arena, int64_t, c->n_ops + 1), *limit = limits(c, f), live = 0;
     for (size_t i = 1; i < c->units.len; i++) {
-        change[c->units.data[i].first] += c->units.data[i].bits;
-        change[c->units.data[i].last] -= c->units.data[i].bits;
+        const unit *u = &c->units.data[i];
+        unsigned bits = owned ? u->own_bits : u->bits;
+        change[u->first] += bits;
+        change[u->last] -= bits;
     }
-    tcc_live most = {0, INT64_MAX};
+    tcc_live most = {.limit = INT64_MAX};
     for (size_t i = 0; i < c->n_ops; i++) {
         live += change[i];
         int64_t registers = (live + WORD_BITS - 1) / WORD_BITS;
         if (most.limit == INT64_MAX || registers - limit[i] > most.registers - most.limit)
-            most = (tcc_live){registers, limit[i]};
+            most = (tcc_live){.registers = registers, .limit = limit[i], .excess = registers - limit[i]};
     }
     return most;
 }
@@ -244,10 +272,12 @@ static tcc_live count_both(const tcc_func *f, tcc_arena *scratch, bool loads_wai
     number_ops(&c);
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
         visit(&c, op);
-    tcc_live early = count_live(&c, f);
+    tcc_live early = count_live(&c, f, false), early_owned = count_live(&c, f, true);
     wait_for_uses(&c);
-    tcc_live late = count_live(&c, f);
-    return late.registers - late.limit < early.registers - early.limit ? late : early;
+    tcc_live late = count_live(&c, f, false), late_owned = count_live(&c, f, true);
+    tcc_live least = late.excess < early.excess ? late : early;
+    least.excess = (early_owned.excess + late_owned.excess) / 2;
+    return least;
 }
 
 tcc_live tcc_live_registers(const tcc_func *f, tcc_arena *scratch)

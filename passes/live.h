@@ -9,10 +9,12 @@
 typedef struct tcc_live {
     int64_t registers; /* of 32 bits, at the place where they exceed the limit by most, or are nearest to it */
     int64_t limit;     /* of a thread there */
+    int64_t excess;    /* registers that a thread is likely to lack; negative: that are left */
 } tcc_live;
 
-/* Counts what an assembler that keeps the order of ops needs at least. What comes with its instruction is not counted:
- * constants, parameters, offsets of addresses, predicates. */
+/* Counts what an assembler needs that computes elements as they are written, or as late as it can. `registers` is the
+ * smaller number, if narrow elements share registers; `excess` is halfway between the two, if only those do that were seen
+ * to. What comes with its instruction is not counted: constants, parameters, offsets of addresses, predicates. */
 tcc_live tcc_live_registers(const tcc_func *f, tcc_arena *scratch);
 /* The same for one that also loads from global memory only what it needs next. */
 tcc_live tcc_live_late_registers(const tcc_func *f, tcc_arena *scratch);

@@ -321,23 +321,33 @@ void tcc_pressure_set(tcc_func *f, const tcc_pressure *p, tcc_loc place)
                      (tcc_attr){.kind = TCC_ATTR_INT, .i = p->scarce}, place);
 }
 
-/* More values are live at once than a thread has registers. Where the pressure has been counted, ptxas can move most of
- * the loads that run ahead, and those of rows, as choose-ctas counts on. Without memory there is no warning. */
+/* How many registers are counted for a thread where values are live at once, and how many more than it has ptxas was seen
+ * to save. Of rows it loads late, as choose-ctas counts on. Where the pressure has been counted, it can move most of the
+ * loads that run ahead, whose addresses are live, too. Else what it does is between early and late. */
+static tcc_live count_live(const tcc_func *f, tcc_arena *scratch, int64_t *saved)
+{
+    enum { MOVED = 96 };
+    bool has_rows = tcc_attr_find(&f->attrs, "row"), counted = tcc_attr_find(&f->attrs, "warpgroups");
+    *saved = has_rows ? 0 : counted ? MOVED : SPARE;
+    tcc_live live = has_rows ? tcc_live_late_registers(f, scratch) : tcc_live_registers(f, scratch);
+    live.registers = has_rows || counted ? live.registers : live.limit + live.excess;
+    return live;
+}
+
+/* Without memory there is no warning. */
 static void warn_of_live(const tcc_func *f, tcc_diag *diag)
 {
-    enum { MOVED = 32 };
     jmp_buf oom;
-    bool counted = tcc_family_passes_of(tcc_func_target(f))->counts_pressure;
     tcc_arena *scratch = tcc_arena_create(NULL);
     if (!scratch)
         return;
     tcc_arena_set_oom(scratch, &oom);
     if (!setjmp(oom)) {
-        bool has_rows = tcc_attr_find(&f->attrs, "row");
-        tcc_live live = has_rows ? tcc_live_late_registers(f, scratch) : tcc_live_registers(f, scratch);
-        if (live.registers > live.limit + (counted ? MOVED : 0))
+        int64_t saved;
+        tcc_live live = count_live(f, scratch, &saved);
+        if (live.registers > live.limit + saved)
             tcc_warn(diag, f->loc,
-                     "kernel '%s' may spill registers: up to %lld of a thread are live at once; the limit is %lld",
+                     "kernel '%s' may spill registers: about %lld of a thread are live at once; the limit is %lld",
                      f->name, (long long)live.registers, (long long)live.limit);
     }
     tcc_arena_destroy(scratch);

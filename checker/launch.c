@@ -174,14 +174,27 @@ static bool check_results(const tcc_lplan *p, tcc_status *status)
     return true;
 }
 
-/* Whether it can be launched: all steps are kernels, and say what the caller passes. */
+/* Whether it is a kernel that says what the caller passes. */
+static bool can_run(const tcc_func *f)
+{
+    return tcc_func_is_entry(f) && tcc_attr_find(&f->attrs, "args");
+}
+
+static bool lacks_step(const tcc_func *variant, tcc_diag *diag)
+{
+    const char *name = tcc_func_missing_step(variant);
+    if (name)
+        tcc_error(diag, TCC_ERR_TYPE, variant->loc, "'%s' has a step '%s', which is no function of the module",
+                  variant->name, name);
+    return name;
+}
+
+/* Whether it can be launched, with all its steps. */
 static bool is_plan(const tcc_func *f)
 {
     bool all = !tcc_func_is_step(f) && !tcc_func_is_definition(f);
-    for (size_t i = 0; all && i < tcc_func_step_count(f); i++) {
-        const tcc_func *step = tcc_func_step_at(f, i);
-        all = step && tcc_func_is_entry(step) && tcc_attr_find(&step->attrs, "args");
-    }
+    for (size_t i = 0; all && i < tcc_func_step_count(f); i++)
+        all = can_run(tcc_func_step_at(f, i));
     return all;
 }
 
@@ -203,8 +216,8 @@ static bool *reads_of(const tcc_lplan *p, const tcc_func *f)
 bool tcc_launch_open(tcc_lplan *p, const tcc_func *variant, tcc_arena *scratch, tcc_diag *diag, tcc_status *status)
 {
     *p = (tcc_lplan){.variant = variant, .scratch = scratch, .diag = diag};
-    *status = TCC_OK;
-    if (!is_plan(variant))
+    *status = can_run(variant) && lacks_step(variant, diag) ? TCC_ERR_TYPE : TCC_OK;
+    if (*status || !is_plan(variant))
         return false;
     p->parameters = tcc_func_parameters(variant, scratch, diag);
     *status = p->parameters ? TCC_OK : TCC_ERR_INTERNAL;

@@ -94,6 +94,18 @@ const tcc_func *tcc_func_step_at(const tcc_func *variant, size_t i)
     return s.func;
 }
 
+const char *tcc_func_missing_step(const tcc_func *variant)
+{
+    for (size_t i = 0, n = tcc_func_step_count(variant); i < n; i++) {
+        size_t left = i;
+        step s = {0};
+        find_step(variant, &left, 0, &s);
+        if (!s.func)
+            return s.name ? s.name : "";
+    }
+    return NULL;
+}
+
 void tcc_func_neighbours(const tcc_func *f, bool *before, bool *after)
 {
     *before = *after = false;

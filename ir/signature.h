@@ -39,6 +39,8 @@ const tcc_func *tcc_func_main(const tcc_func *f);
 /* The functions that a variant runs, one after the other, itself among them. NULL: the module has none of the name. */
 size_t tcc_func_step_count(const tcc_func *variant);
 const tcc_func *tcc_func_step_at(const tcc_func *variant, size_t i);
+/* What `before` and `after` say of a step that the module does not have; NULL: it has all of them. */
+const char *tcc_func_missing_step(const tcc_func *variant);
 /* Whether any variant runs another step before f, or one after it. */
 void tcc_func_neighbours(const tcc_func *f, bool *before, bool *after);
 

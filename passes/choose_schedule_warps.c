@@ -137,7 +137,8 @@ static int64_t registers_of_computed(const tcc_choice *ch, const tcc_schedule *s
     return n > 0 ? n : 0;
 }
 
-/* What computed operands are computed of, where that is loaded one by one: a warp loads its share of a stage at once. */
+/* What computed operands are computed of, where that is loaded one by one: a warp loads its share of a stage at
+ * once. */
 static int64_t registers_of_single_loads(const tcc_choice *ch, const tcc_schedule *s)
 {
     enum { LANES = 32 };

@@ -69,9 +69,9 @@ static size_t *new_units(counting *c, const tcc_value *v)
     return units;
 }
 
-/* Whether elements that are narrower than a register share one: as the words in which they are loaded or multiplied, and
- * halves that are put together soon after each has been loaded. What is computed, and single bytes, have registers of their
- * own. */
+/* Whether elements that are narrower than a register share one: as the words in which they are loaded or multiplied,
+ * and halves that are put together soon after each has been loaded. What is computed, and single bytes, have
+ * registers of their own. */
 static bool are_packed(const tcc_value *v)
 {
     enum { HALF_BITS = 16 };

@@ -13,8 +13,9 @@ typedef struct tcc_live {
 } tcc_live;
 
 /* Counts what an assembler needs that computes elements as they are written, or as late as it can. `registers` is the
- * smaller number, if narrow elements share registers; `excess` is halfway between the two, if only those do that were seen
- * to. What comes with its instruction is not counted: constants, parameters, offsets of addresses, predicates. */
+ * smaller number, if all narrow elements share registers; `excess` is halfway between the two, if what is computed and
+ * single bytes do not. What comes with its instruction is not counted: constants, parameters, offsets of addresses,
+ * predicates. */
 tcc_live tcc_live_registers(const tcc_func *f, tcc_arena *scratch);
 /* The same for one that also loads from global memory only what it needs next. */
 tcc_live tcc_live_late_registers(const tcc_func *f, tcc_arena *scratch);

@@ -321,9 +321,9 @@ void tcc_pressure_set(tcc_func *f, const tcc_pressure *p, tcc_loc place)
                      (tcc_attr){.kind = TCC_ATTR_INT, .i = p->scarce}, place);
 }
 
-/* How many registers are counted for a thread where values are live at once, and how many more than it has ptxas was seen
- * to save. Of rows it loads late, as choose-ctas counts on. Where the pressure has been counted, it can move most of the
- * loads that run ahead, whose addresses are live, too. Else what it does is between early and late. */
+/* How many registers are counted for a thread where values are live at once, and how many more than it has ptxas was
+ * seen to save. Of rows it loads late, as choose-ctas counts on. Where the pressure has been counted, it can move most
+ * of the loads that run ahead, whose addresses are live, too. Else what it does is between early and late. */
 static tcc_live count_live(const tcc_func *f, tcc_arena *scratch, int64_t *saved)
 {
     enum { MOVED = 96 };

@@ -73,8 +73,8 @@ const tcc_sum *tcc_space_widest(const tcc_space *c);
 
 /* Whether it is more than the elements of a tensor. */
 bool tcc_sum_operand_is_computed(const tcc_sum_operand *o);
-/* Whether lanes load the elements of `read`, of which it is computed, one by one: each element has one of its own, but that
- * runs along another index, or is the same for several. */
+/* Whether lanes load the elements of `read`, of which it is computed, one by one: each element has one of its own, but
+ * that runs along another index, or is the same for several. */
 bool tcc_sum_operand_loads_singly(const tcc_sum_operand *o, const tcc_op *read);
 /* Whether no read before it is at the same places of a tensor of this shape, whose offsets it has. */
 bool tcc_read_is_first_there(const tcc_op *read);

@@ -317,14 +317,19 @@ static void choose_beside(const tcc_func *f, const tcc_space *p, int64_t *terms,
         vector /= 2;
     while (each * vector > MOST)
         each /= 2;
+    bool is_open = !*rows;
     *rows = *rows ? *rows : TCC_WARP_LANES * vector;
     if (*terms)
         return;
-    int64_t most = TCC_POINTWISE_WARPS * each;
+    const int64_t elements = TCC_POINTWISE_WARPS * TCC_WARP_LANES * TCC_POINTWISE_MOST_ELEMENTS;
+    int64_t most = TCC_POINTWISE_WARPS * each, held = elements / TCC_ROWS_BESIDE_HELD;
     for (*terms = 1; *terms < most && !tcc_assumes_max(f, p->extents[0], *terms);)
         *terms *= 2;
-    if (*terms < TCC_ROWS_BESIDE_HELD && tcc_assumes_max(f, p->extents[0], TCC_ROWS_BESIDE_HELD))
+    if (*terms < TCC_ROWS_BESIDE_HELD && tcc_assumes_max(f, p->extents[0], TCC_ROWS_BESIDE_HELD) &&
+        (is_open || *rows <= held)) {
         *terms = TCC_ROWS_BESIDE_HELD;
+        *rows = *rows < held ? *rows : held;
+    }
 }
 
 tcc_dim tcc_rows_few(const tcc_space *p)

@@ -199,6 +199,17 @@ static bool fit(const tcc_lsizes *s, const tcc_func *variant, const tcc_func *pa
     return true;
 }
 
+/* Whether a GPU has grids that large. */
+static bool can_be_launched(const tcc_lsizes *s, const tcc_func *variant)
+{
+    bool can = true;
+    for (size_t i = 0, n = tcc_func_step_count(variant); i < n && can; i++) {
+        const tcc_func *step = tcc_func_step_at(variant, i);
+        can = tcc_attr_int(&step->attrs, "fewer_ctas", 0) || tcc_launch_ctas(s, step) <= INT32_MAX;
+    }
+    return can || !s->dims.list.n;
+}
+
 static bool may_be_smaller(const tcc_func *variant)
 {
     bool any = false;
@@ -268,7 +279,7 @@ static bool choose_strides(choice *c, const tcc_type *t)
             return false;
         done[next] = true;
         int64_t extent = tcc_launch_dim(c->s, t->dims[next]), stride = tcc_launch_dim(c->s, t->strides[next]);
-        if (extent > 1 && (__builtin_mul_overflow(extent - 1, stride, &extent) ||
+        if (extent > 1 && ((at >= 0 && stride < reach) || __builtin_mul_overflow(extent - 1, stride, &extent) ||
                            __builtin_add_overflow(reach, extent, &reach)))
             return false;
     }
@@ -337,7 +348,7 @@ bool tcc_launch_choose_sizes(const tcc_func *variant, const tcc_func *parameters
     s->large = true;
     for (unsigned i = s->length; i < N_LENGTHS && s->large; i++) {
         s->length = i;
-        allowed = choose_extents(&c, all, lengths[i]) && tcc_launch_holds(s, false);
+        allowed = choose_extents(&c, all, lengths[i]) && tcc_launch_holds(s, false) && can_be_launched(s, variant);
         s->large = !fit(s, variant, parameters);
     }
     s->may_shrink = s->length + 1 < N_LENGTHS;

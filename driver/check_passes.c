@@ -154,10 +154,10 @@ static tcc_ir *stage_module(tcc_pass_check *c, const stage *s)
     return ir;
 }
 
-static tcc_shapes choose_shapes(tcc_pass_check *c, const tcc_func *scheduled)
+static tcc_shapes choose_shapes(tcc_pass_check *c, const tcc_func *f, const tcc_func *scheduled)
 {
     if (!c->options.dims)
-        return tcc_shapes_choose(c->arena, scheduled, c->options.seed);
+        return tcc_shapes_choose(c->arena, f, scheduled, c->options.seed);
     return (tcc_shapes){&c->options.dims, 1};
 }
 
@@ -181,7 +181,7 @@ static void add_kernels(tcc_pass_check *c)
             continue;
         k->f = f;
         k->scheduled = tcc_func_find(scheduled, f->name);
-        k->shapes = choose_shapes(c, k->scheduled);
+        k->shapes = choose_shapes(c, k->f, k->scheduled);
         k->trials = TCC_NEW_ARRAY(c->arena, tcc_trial, k->shapes.n);
         k++;
     }

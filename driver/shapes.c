@@ -122,6 +122,46 @@ static int64_t choose_extent(chooser *ch, const struct pattern *p, const char *n
     return choose_batch(ch, p, name, room);
 }
 
+static void set_dim(tcc_attr names, int64_t *dims, tcc_dim of, int64_t value)
+{
+    for (size_t i = 0; i < names.list.n; i++)
+        if (of.name && !strcmp(names.list.items[i].s, of.name))
+            dims[i] = value;
+}
+
+static int64_t value_of(tcc_attr names, const int64_t *dims, tcc_dim d)
+{
+    return d.name ? tcc_dims_value(names, dims, d.name) : d.size;
+}
+
+/* Strides of the i-th tensor: of its rows in the order of its dimensions, of others, or of no rows. */
+static void choose_strides(size_t p, size_t i, const tcc_type *t, bool is_read, tcc_attr names, int64_t *dims)
+{
+    enum { ODD_PITCH = 2, TURNED, EVEN_TURNED, ODD_TURNED, SPREAD, KINDS, ALIGNED = 32 };
+    size_t kind = p % KINDS;
+    int64_t reach = 1;
+    bool turned = kind == TURNED || kind == (i % 2 ? ODD_TURNED : EVEN_TURNED);
+    turned = turned && is_read && t->rank > 1;
+    for (unsigned n = 0; n < t->rank; n++) {
+        unsigned d = t->rank - 1 - (turned && n < 2 ? 1 - n : n);
+        int64_t aligned = (reach + ALIGNED - 1) / ALIGNED * ALIGNED;
+        int64_t stride = n ? kind == ODD_PITCH ? reach + 1 : aligned : kind == SPREAD ? 2 : 1;
+        set_dim(names, dims, t->strides[d], stride);
+        int64_t extent = value_of(names, dims, t->dims[d]);
+        reach += extent > 1 ? (extent - 1) * value_of(names, dims, t->strides[d]) : 0;
+    }
+}
+
+static void choose_all_strides(size_t p, const tcc_func *kernel, tcc_attr names, int64_t *dims)
+{
+    tcc_attr roles = tcc_attr_list(&kernel->attrs, "roles");
+    for (size_t i = 0; i < kernel->body->n_args; i++) {
+        const tcc_type *t = kernel->body->args[i]->type;
+        if (t->strides)
+            choose_strides(p, i, t, i < roles.list.n && !strcmp(roles.list.items[i].s, "in"), names, dims);
+    }
+}
+
 static bool is_new(const tcc_shapes *shapes, const int64_t *dims, size_t n)
 {
     for (size_t i = 0; i < shapes->n; i++)
@@ -138,7 +178,7 @@ static void find_space(chooser *ch)
     ch->s.n = tcc_tile_size_of(ch->f, ch->c.axes[1], 1);
 }
 
-tcc_shapes tcc_shapes_choose(tcc_arena *arena, const tcc_func *scheduled, uint64_t seed)
+tcc_shapes tcc_shapes_choose(tcc_arena *arena, const tcc_func *kernel, const tcc_func *scheduled, uint64_t seed)
 {
     chooser ch = {.f = scheduled,
                   .s = tcc_schedule_of(scheduled),
@@ -151,6 +191,7 @@ tcc_shapes tcc_shapes_choose(tcc_arena *arena, const tcc_func *scheduled, uint64
         int64_t *dims = TCC_NEW_ARRAY(arena, int64_t, names.list.n + 1), room = MOST_BATCHES;
         for (size_t i = 0; i < names.list.n; i++)
             dims[i] = choose_extent(&ch, &patterns[p], names.list.items[i].s, &room);
+        choose_all_strides(p, kernel, names, dims);
         if (is_new(&shapes, dims, names.list.n))
             shapes.dims[shapes.n++] = dims;
     }
@@ -162,7 +203,7 @@ tcc_shapes tcc_shapes_choose(tcc_arena *arena, const tcc_func *scheduled, uint64
 static double extent_of(const tcc_func *f, const int64_t *dims, tcc_dim d)
 {
     tcc_attr names = tcc_attr_list(&f->attrs, "dims");
-    return d.name ? (double)tcc_dims_value(names, dims, d.name) : (double)d.size;
+    return (double)value_of(names, dims, d);
 }
 
 static double tiles_of(double extent, int64_t tile)

@@ -13,11 +13,11 @@ typedef struct tcc_shapes {
     size_t n;
 } tcc_shapes;
 
-/* Shapes of a tensor-level function that choose-schedule has completed: one tile, ragged tiles, one
+/* Shapes of a kernel, of which choose-schedule has completed a variant: one tile, ragged tiles, one
  * element, more iterations than stages and fewer, rows of every alignment, nothing at all.
  * Dimensions that are numbers stay what they are, and no shape occurs twice. The seed decides what
- * is ragged and by how much. */
-tcc_shapes tcc_shapes_choose(tcc_arena *arena, const tcc_func *scheduled, uint64_t seed);
+ * is ragged and by how much. Strides are those of rows with gaps, of transposed ones, of every other element. */
+tcc_shapes tcc_shapes_choose(tcc_arena *arena, const tcc_func *kernel, const tcc_func *scheduled, uint64_t seed);
 
 /* What it costs to run a variant that choose-schedule has completed: multiply-adds of the machine,
  * and what takes as long. */

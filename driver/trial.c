@@ -8,8 +8,10 @@
 #include "driver/exactness.h"
 #include "ir/number.h"
 #include "ir/signature.h"
+#include "support/manifest.h"
 #include "support/random.h"
 #include "support/str.h"
+#include "support/strides.h"
 
 /* ---- data ------------------------------------------------------------------------------- */
 
@@ -63,6 +65,30 @@ static void put_infinity(const tcc_trial_arg *a, uint64_t *random)
             tcc_random(random, 2) ? INFINITY : -INFINITY;
 }
 
+/* How many elements there are from the first to the last. */
+static int64_t count_elements(const tcc_trial *t, const tcc_type *type)
+{
+    int64_t extents[TCC_MANIFEST_RANK], strides[TCC_MANIFEST_RANK], n = 1;
+    for (unsigned d = 0; d < type->rank; d++) {
+        extents[d] = tcc_trial_extent(t, type->dims[d]);
+        strides[d] = type->strides ? tcc_trial_extent(t, type->strides[d]) : 0;
+        n *= extents[d];
+    }
+    return type->strides && !tcc_strides_span(type->rank, extents, strides, &n) ? INT64_MAX : n;
+}
+
+/* Poisons the elements of an output. What is between those of a strided one must stay as it is. */
+static void poison(const tcc_trial *t, tcc_trial_arg *a, unsigned d, int64_t at)
+{
+    const tcc_type *type = a->param->type;
+    int64_t stride = d < type->rank ? tcc_trial_extent(t, type->strides[d]) : 0;
+    int64_t extent = d < type->rank ? tcc_trial_extent(t, type->dims[d]) : 0;
+    if (d == type->rank)
+        a->input[at] = tcc_poison();
+    for (int64_t i = 0; i < extent; i++)
+        poison(t, a, d + 1, at + i * stride);
+}
+
 static void fill(tcc_trial *t, tcc_arena *arena, uint64_t seed)
 {
     bool has_infinities = seed % 2;
@@ -72,9 +98,7 @@ static void fill(tcc_trial *t, tcc_arena *arena, uint64_t seed)
         const tcc_type *type = a->param->type;
         tcc_int_range range = tcc_trial_range(t->kernel, type);
         bool is_output = i < roles.list.n && !strcmp(roles.list.items[i].s, "out");
-        a->count = 1;
-        for (unsigned d = 0; d < type->rank; d++)
-            a->count *= tcc_trial_extent(t, type->dims[d]);
+        a->count = count_elements(t, type);
         size_t n = (size_t)a->count + 1; /* no pointer is NULL */
         a->input = TCC_NEW_ARRAY(arena, double, n);
         a->want = TCC_NEW_ARRAY(arena, double, n);
@@ -82,7 +106,9 @@ static void fill(tcc_trial *t, tcc_arena *arena, uint64_t seed)
         for (int p = 0; p < TCC_TRIAL_PHASES; p++)
             a->of_phase[p] = p == t->phase ? a->want : TCC_NEW_ARRAY(arena, double, n);
         for (int64_t e = 0; e < a->count; e++)
-            a->input[e] = is_output ? tcc_poison() : draw(&seed, type, range);
+            a->input[e] = is_output && !type->strides ? tcc_poison() : draw(&seed, type, range);
+        if (is_output && type->strides)
+            poison(t, a, 0, 0);
         if (has_infinities && !is_output)
             put_infinity(a, &seed);
     }
@@ -297,7 +323,9 @@ void tcc_difference_print(tcc_str *out, const tcc_trial *t, const tcc_difference
     const tcc_type *type = d->arg->param->type;
     tcc_str_puts(out, "element [");
     int64_t below = d->arg->count, rest = d->at;
-    for (unsigned i = 0; i < type->rank; i++) {
+    if (type->strides) /* where it is in memory */
+        tcc_str_int(out, d->at);
+    for (unsigned i = 0; i < type->rank && !type->strides; i++) {
         below /= tcc_trial_extent(t, type->dims[i]);
         tcc_str_printf(out, "%s%lld", i ? ", " : "", (long long)(rest / below));
         rest %= below;

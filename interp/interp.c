@@ -219,6 +219,17 @@ static tcc_status bind_param(tcc_run *run, tcc_param *p, const char *name, const
 }
 
 /* The arguments, followed by the workspace tensors. */
+/* [A_stride_1, …], which are 1 */
+static tcc_status check_units(tcc_run *run)
+{
+    tcc_attr units = tcc_attr_list(&run->f->attrs, "units");
+    for (size_t i = 0; i < units.list.n; i++)
+        if (tcc_run_dim(run, units.list.items[i]) != 1)
+            return TCC_FAIL(run, TCC_ERR_NO_VARIANT, NULL, "%s is %lld, expected 1", units.list.items[i].s,
+                            (long long)tcc_run_dim(run, units.list.items[i]));
+    return TCC_OK;
+}
+
 static tcc_status bind_params(tcc_run *run)
 {
     const tcc_block *args = run->signature->body, *workspace = run->workspace->body, *own = run->f->body;
@@ -227,6 +238,7 @@ static tcc_status bind_params(tcc_run *run)
     run->n_params = args->n_args + workspace->n_args;
     run->params = TCC_NEW_ARRAY(run->scratch, tcc_param, run->n_params);
     tcc_status status = check_dims(run);
+    status = status ? status : check_units(run);
     for (size_t i = 0; i < run->n_params && !status; i++) {
         const tcc_value *param = i < args->n_args ? args->args[i] : workspace->args[i - args->n_args];
         status = bind_param(run, &run->params[i], param->name, is_entry ? param->type : own->args[i]->type);

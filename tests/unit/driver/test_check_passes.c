@@ -314,7 +314,7 @@ START_TEST(shapes_reach_the_corners_of_a_schedule)
     check c;
     open_check(&c, matmul);
     ck_assert_int_eq(tcc_run_passes(c.ir, "choose-axes,choose-variants,choose-schedule", NULL, &c.diag), 0);
-    tcc_shapes shapes = tcc_shapes_choose(c.arena, c.ir->first, (uint64_t)_i);
+    tcc_shapes shapes = tcc_shapes_choose(c.arena, c.ir->first, c.ir->first, (uint64_t)_i);
     for (size_t i = 0; i < shapes.n; i++) {
         const int64_t *d = shapes.dims[i], m = d[0], k = d[1], n = d[2];
         reached[ONE] |= m == 1 && k == 1 && n == 1;
@@ -341,7 +341,7 @@ START_TEST(shapes_are_different)
     open_check(&c, "kernel f(A: f16[32, 64], B: f16[64, N]) -> (C: f16[32, N])\n"
                    "{\n    C[m, n] = sum(k) A[m, k] * B[k, n];\n}\n");
     ck_assert_int_eq(tcc_run_passes(c.ir, "choose-axes,choose-variants,choose-schedule", NULL, &c.diag), 0);
-    tcc_shapes shapes = tcc_shapes_choose(c.arena, c.ir->first, 0);
+    tcc_shapes shapes = tcc_shapes_choose(c.arena, c.ir->first, c.ir->first, 0);
     ck_assert_uint_ge(shapes.n, 4);
     for (size_t i = 0; i < shapes.n; i++)
         for (size_t j = 0; j < i; j++)

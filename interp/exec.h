@@ -201,7 +201,7 @@ typedef tcc_outcome tcc_hook(tcc_thread *t, const tcc_inst *in);
 
 tcc_hook *tcc_hook_of(tcc_opcode code);
 /* What scf.yield, or the end of a region of tile.grid or async.roles, does. */
-tcc_outcome tcc_grid_next(tcc_thread *t, const tcc_inst *yield);
+tcc_outcome tcc_grid_next(tcc_thread *t);
 /* The CTAs of a cluster begin, at the async level: nothing is left of those that ran before. */
 void tcc_async_begin(tcc_exec *x);
 

@@ -397,7 +397,7 @@ static void run_copy(const tcc_fields *fs, const tcc_row_plan *p, const tcc_row_
 static void run_step(tcc_fields *fs, const tcc_row_plan *p, tcc_row_step *s)
 {
     const tcc_op *op = s->op;
-    if (op->code == TCC_OP_tensor_read || op->code == TCC_OP_tile_grid) {
+    if (op->code == TCC_OP_tensor_read) {
         run_read(fs, p, s);
     } else if (op->code == TCC_OP_tensor_index) {
         run_index(p, s);

@@ -125,8 +125,7 @@ static bool has_index(const tcc_type *t, const tcc_index *index)
 /* Whether an op's results may be inexact: they are not read, or known. */
 static bool is_computed(const tcc_op *op)
 {
-    return op->code != TCC_OP_tensor_read && op->code != TCC_OP_tile_grid && op->code != TCC_OP_tensor_dim &&
-           op->code != TCC_OP_tensor_index;
+    return op->code != TCC_OP_tensor_read && op->code != TCC_OP_tensor_dim && op->code != TCC_OP_tensor_index;
 }
 
 tcc_row *tcc_row_of(tcc_fields *fs, tcc_row_plan *p, const tcc_value *v)
@@ -339,27 +338,12 @@ static size_t mark_needed(tcc_fields *fs, tcc_map *needed, size_t n_goals, const
         if (*mark)
             continue;
         *mark = needed;
-        n += op->n_results;
+        n++;
         for (unsigned i = 0; op->code != TCC_OP_tensor_reduce && i < op->n_operands; i++)
             if (op->operands[i]->def)
                 TCC_PUSH(fs->run->scratch, &work, op->operands[i]->def);
     }
     return n;
-}
-
-/* A field that tile.grid has put together is read like a tensor. */
-static tcc_status plan_grid(tcc_fields *fs, tcc_row_step *s, const tcc_op *op, const tcc_value *v)
-{
-    const tcc_param *p = tcc_map_get(&fs->run->fields, v);
-    s->access = (tcc_access){.param = p, .data = p->data, .n = v->type->rank};
-    s->access.terms = tcc_arena_alloc(fs->run->scratch, s->access.n * sizeof *s->access.terms);
-    for (size_t d = 0; d < s->access.n; d++) {
-        s->access.terms[d].index = tcc_index_find(fs, v->type->dims[d].name);
-        s->access.terms[d].stride = p->strides[d];
-        if (!s->access.terms[d].index)
-            return TCC_FAIL(fs->run, TCC_ERR_UNSUPPORTED, op, "no tensor has index %s", v->type->dims[d].name);
-    }
-    return TCC_OK;
 }
 
 static tcc_status plan_dim(tcc_fields *fs, tcc_row_step *s, const tcc_op *op)
@@ -393,6 +377,9 @@ static tcc_status plan_op(tcc_fields *fs, tcc_row_plan *p, tcc_row_step *s)
     case TCC_OP_tensor_reduce: return plan_sum(fs, p, s);
     case TCC_OP_tensor_dim: return plan_dim(fs, s, op);
     default:
+        if (op->n_regions)
+            return TCC_FAIL(fs->run, TCC_ERR_UNSUPPORTED, op, "a field is computed by %s",
+                            tcc_op_info_get(op->code)->name);
         for (unsigned i = 0; i < op->n_operands; i++)
             s->operands[i] = tcc_row_of(fs, p, op->operands[i]);
         return TCC_OK;
@@ -414,16 +401,10 @@ tcc_status tcc_plan_row(tcc_fields *fs, tcc_row_plan *p, size_t n_goals, const t
     for (const tcc_op *op = fs->run->f->body->first; op && !status; op = op->next) {
         if (!tcc_map_get(&needed, op))
             continue;
-        tcc_row_step *s = &p->steps[p->n_steps];
-        p->n_steps += op->n_results;
-        for (unsigned r = 0; r < op->n_results; r++) {
-            s[r].op = op;
-            s[r].result = tcc_row_of(fs, p, &op->results[r]);
-        }
-        for (unsigned r = 0; op->code == TCC_OP_tile_grid && r < op->n_results && !status; r++)
-            status = plan_grid(fs, &s[r], op, &op->results[r]);
-        if (op->code != TCC_OP_tile_grid)
-            status = plan_op(fs, p, s);
+        tcc_row_step *s = &p->steps[p->n_steps++];
+        s->op = op;
+        s->result = tcc_row_of(fs, p, &op->results[0]);
+        status = plan_op(fs, p, s);
     }
     return status;
 }

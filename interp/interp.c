@@ -414,8 +414,7 @@ static tcc_status prepare(tcc_run *run, const tcc_func *f, const tcc_interp_opti
                      .diag = diag,
                      .machine = options->machine,
                      .max_steps = options->max_steps ? options->max_steps : TCC_INTERP_MAX_STEPS,
-                     .max_bytes = options->max_bytes ? options->max_bytes : TCC_INTERP_MAX_BYTES,
-                     .fields = TCC_MAP(scratch)};
+                     .max_bytes = options->max_bytes ? options->max_bytes : TCC_INTERP_MAX_BYTES};
     if (!run->signature)
         run->signature = tcc_func_signature(f, scratch, diag);
     run->workspace = tcc_func_workspace(f, scratch, diag);

@@ -36,7 +36,6 @@ typedef struct tcc_run {
     tcc_param *params;       /* the arguments, then the workspace tensors */
     size_t n_params, n_args;
     int64_t *base_align; /* of each parameter: bytes to which its address is aligned at least */
-    tcc_map fields;      /* value -> tcc_param: fields that tile.grid has put together */
 } tcc_run;
 
 /* Reports an error at an op (NULL: at the function) and returns its status. */

@@ -308,7 +308,7 @@ tcc_outcome tcc_eval_scf_yield(tcc_thread *t, const tcc_inst *in)
     case TCC_OP_scf_for: return next_iteration(t, of, in);
     case TCC_OP_scf_if: return next_branch(t, of, in);
     case TCC_OP_tile_grid:
-    case TCC_OP_tile_ctas: return tcc_grid_next(t, in);
+    case TCC_OP_tile_ctas: return tcc_grid_next(t);
     case TCC_OP_async_one: tcc_thread_leave(t); return TCC_JUMPED;
     default: return TCC_WRONG(t->x, of->op, "execution cannot continue after this region");
     }

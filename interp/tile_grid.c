@@ -87,74 +87,6 @@ static void enter_point(tcc_thread *t, const tcc_inst *grid, int64_t point)
     }
 }
 
-/* The axis that a field's dimension is. */
-static size_t axis_of(const tcc_inst *grid, const char *name)
-{
-    tcc_attr axes = tcc_attr_list(&grid->op->attrs, "axes");
-    size_t axis = 0;
-    while (strcmp(axes.list.items[axis].s, name))
-        axis++;
-    return axis;
-}
-
-/* NULL, reported, when it is too large. */
-static tcc_param *create_field(tcc_exec *x, const tcc_inst *grid, const tcc_value *v)
-{
-    tcc_run *run = x->run;
-    tcc_param *p = TCC_NEW(run->scratch, tcc_param);
-    *p = (tcc_param){.name = "", .type = v->type, .count = 1};
-    p->extents = TCC_NEW_ARRAY(run->scratch, int64_t, v->type->rank);
-    p->strides = TCC_NEW_ARRAY(run->scratch, int64_t, v->type->rank);
-    for (unsigned d = v->type->rank; d-- > 0;) {
-        p->extents[d] = extent_of(run, grid, axis_of(grid, v->type->dims[d].name));
-        p->strides[d] = p->count;
-        if (__builtin_mul_overflow(p->count, p->extents[d], &p->count))
-            p->count = INT64_MAX;
-    }
-    if (!tcc_exec_has_room(x, grid->op, (uint64_t)p->count, sizeof(double)))
-        return NULL;
-    p->data = TCC_NEW_ARRAY(run->scratch, double, (size_t)p->count);
-    return p;
-}
-
-/* Whether a tile's element is one of a field: where the field does not have the axis, only the
- * first is. The tile's dimensions are the first axes. */
-static bool is_of_field(const tcc_inst *grid, const tcc_type *field, const int64_t *index,
-                        size_t rank)
-{
-    tcc_attr axes = tcc_attr_list(&grid->op->attrs, "axes");
-    for (size_t x = 0; x < rank; x++) {
-        bool has = false;
-        for (unsigned d = 0; d < field->rank; d++)
-            has |= !strcmp(field->dims[d].name, axes.list.items[x].s);
-        if (!has && index[x])
-            return false;
-    }
-    return true;
-}
-
-/* Puts a tile of a field in its place. */
-static void put_tile(const tcc_thread *t, const tcc_inst *grid, tcc_param *field, uint32_t tile)
-{
-    const tcc_type *type = t->x->program->values[tile].type;
-    const tcc_cell *from = tcc_cells(t, tile);
-    int64_t index[TCC_WINDOW_RANK] = {0};
-    do {
-        int64_t place = 0;
-        bool inside = is_of_field(grid, field->type, index, type->rank);
-        for (unsigned d = 0; d < field->type->rank; d++) {
-            size_t axis = axis_of(grid, field->type->dims[d].name);
-            int64_t at = tcc_cells(t, grid->regions[0].args[axis])[0].i;
-            at += axis < type->rank ? index[axis] : 0;
-            inside &= at < field->extents[d];
-            place += at * field->strides[d];
-        }
-        if (inside)
-            tcc_param_store(t->x->run, field, place, *from);
-        from++;
-    } while (tcc_next_index(index, type->dims, type->rank));
-}
-
 static bool knows_extents(tcc_thread *t, const tcc_inst *in)
 {
     for (size_t i = 0; i < count_axes(in); i++)
@@ -165,16 +97,9 @@ static bool knows_extents(tcc_thread *t, const tcc_inst *in)
 
 tcc_outcome tcc_eval_tile_grid(tcc_thread *t, const tcc_inst *in)
 {
-    tcc_run *run = t->x->run;
     if (!knows_extents(t, in))
         return TCC_FAILED;
-    for (unsigned i = 0; i < in->op->n_results; i++) {
-        tcc_param *field = create_field(t->x, in, &in->op->results[i]);
-        if (!field)
-            return TCC_FAILED;
-        *tcc_map_at(&run->fields, &in->op->results[i]) = field;
-    }
-    if (!count_points(run, in))
+    if (!count_points(t->x->run, in))
         return TCC_NEXT;
     tcc_thread_enter(t, in, 0, t->mask);
     enter_point(t, in, 0);
@@ -224,17 +149,11 @@ tcc_outcome tcc_eval_tile_ctas(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
-tcc_outcome tcc_grid_next(tcc_thread *t, const tcc_inst *yield)
+tcc_outcome tcc_grid_next(tcc_thread *t)
 {
-    tcc_run *run = t->x->run;
     tcc_frame *f = &t->frames[t->depth - 1];
     const tcc_inst *grid = f->of;
-    for (unsigned i = 0; i < grid->op->n_results; i++) {
-        if (!tcc_readable(t, yield, i))
-            return TCC_FAILED;
-        put_tile(t, grid, tcc_map_get(&run->fields, &grid->op->results[i]), yield->operands[i]);
-    }
-    if (++f->point < count_points(run, grid)) {
+    if (++f->point < count_points(t->x->run, grid)) {
         enter_point(t, grid, f->point);
         f->pc = 0;
     } else {

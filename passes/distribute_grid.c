@@ -314,7 +314,7 @@ static tcc_attr launched(tcc_ir *ir, const tcc_op *grid, size_t n)
 static tcc_op *find_grid(const tcc_func *f)
 {
     for (tcc_op *op = f->body->first; op; op = op->next)
-        if (op->code == TCC_OP_tile_grid && !op->n_results)
+        if (op->code == TCC_OP_tile_grid)
             return op;
     return NULL;
 }

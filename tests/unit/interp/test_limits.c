@@ -74,16 +74,6 @@ static const struct {
      "  return\n"
      "}\n",
      false, "4:10: needs 33554432 bytes in addition to "},
-    {"func @f(%X: tensor<f32[8]>) {\n"
-     "  %r = tile.grid {axes = [i, j, k], extents = [2147483647, 2147483647, 2147483647], "
-     "tile = [1, 1, 1]} : field<f32[i, j, k]> {\n"
-     "  ^(%i: i32, %j: i32, %k: i32):\n"
-     "    %x = tile.load %X, %i {dims = [0]} : tile<f32[1]>\n"
-     "    scf.yield %x\n"
-     "  }\n"
-     "  return\n"
-     "}\n",
-     false, "2:8: needs 18446744073709551615 bytes in addition to "},
     {"func @sig(%X: tensor<f32[8]>) {\n"
      "  return\n"
      "}\n"

@@ -198,16 +198,21 @@ static void require_pitch(tcc_lowering *l, const tcc_type *t, tcc_attr factors, 
                                  tcc_low_int(bytes * whole_bits / bits)});
 }
 
+void tcc_low_require_address(tcc_lowering *l, const tcc_value *tensor, int64_t bytes)
+{
+    if (!tcc_func_is_workspace(l->f, tensor)) /* which is aligned */
+        tcc_low_require(l, 3,
+                        (tcc_attr[]){tcc_low_str(l, "align"), tcc_low_str(l, tensor->name), tcc_low_int(bytes)});
+}
+
 /* The address and the rows of a tensor are multiples of this many bytes. Rows are the last
  * dimension, so every other stride is a multiple of theirs, unless each is given. */
 void tcc_low_require_alignment(tcc_lowering *l, const tcc_value *tensor, int64_t bytes)
 {
     const tcc_type *t = tensor->type;
     unsigned bits = tcc_scalar_bits(t->elem), whole_bits = bits < 8 ? 8 : bits;
-    if (bytes * 8 > whole_bits && !tcc_func_is_workspace(l->f, tensor))
-        tcc_low_require(l, 3,
-                        (tcc_attr[]){tcc_low_str(l, "align"), tcc_low_str(l, tensor->name),
-                                     tcc_low_int(bytes)});
+    if (bytes * 8 > whole_bits)
+        tcc_low_require_address(l, tensor, bytes);
     bool known = t->row_bytes && t->row_bytes % bytes == 0;
     for (unsigned d = 0; t->strides && d + 1 < t->rank && bytes * 8 > bits; d++)
         if (t->strides[d].name)

@@ -286,6 +286,8 @@ tcc_value *tcc_low_row(tcc_lowering *l, const tcc_type *tensor);
 void tcc_low_require(tcc_lowering *l, size_t n, const tcc_attr *items);
 /* A dimension that is only known at launch has at least this extent. */
 void tcc_low_require_min(tcc_lowering *l, tcc_dim d, int64_t least);
+/* The address of a tensor is a multiple of this many bytes. */
+void tcc_low_require_address(tcc_lowering *l, const tcc_value *tensor, int64_t bytes);
 /* The address and the rows of a tensor are multiples of this many bytes: conditions unless its
  * elements ensure it. */
 void tcc_low_require_alignment(tcc_lowering *l, const tcc_value *tensor, int64_t bytes);

@@ -237,9 +237,7 @@ static bool plan(tcc_lowering *low, tcc_access *a)
     } else if (a->contiguous && step == 1 && of_words > 1) {
         a->step = of_words;
         a->of_words = true;
-        tcc_low_require(low, 3,
-                        (tcc_attr[]){tcc_low_str(low, "align"), tcc_low_str(low, a->tensor->name),
-                                     tcc_low_int(WORD_BYTES)});
+        tcc_low_require_address(low, a->tensor, WORD_BYTES);
     }
     if (runs_across)
         plan_columns(low, a);

@@ -31,6 +31,17 @@ static tcc_status collect_index(tcc_fields *fs, const tcc_op *op, const char *na
     return TCC_OK;
 }
 
+static bool is_declared(const tcc_attr *extents, const char *index)
+{
+    bool is = false;
+    for (size_t i = 0; i < extents->list.n && !is; i++) {
+        const char *name;
+        tcc_dim extent;
+        is = tcc_extents_read(&extents->list.items[i], &name, &extent) && !strcmp(name, index);
+    }
+    return is;
+}
+
 /* Those that are only in expressions, whose extents the function gives. */
 static void collect_declared(tcc_fields *fs, const tcc_attr *extents)
 {
@@ -57,7 +68,8 @@ tcc_status tcc_collect_indices(tcc_fields *fs)
             if (tcc_access_index(op, d))
                 status = collect_index(fs, op, tcc_access_index(op, d),
                                        param_of(fs, tcc_accessed_tensor(op))->extents[d]);
-        if (op->code == TCC_OP_tensor_reduce && parts.list.n == 3 && !status)
+        bool has_parts = op->code == TCC_OP_tensor_reduce && parts.list.n == 3;
+        if (has_parts && !is_declared(&extents, parts.list.items[0].s) && !status) /* else it is as many as have terms */
             status = collect_index(fs, op, parts.list.items[0].s, parts.list.items[1].i);
     }
     collect_declared(fs, &extents);

@@ -69,7 +69,7 @@ tcc_status tcc_collect_indices(tcc_fields *fs)
                 status = collect_index(fs, op, tcc_access_index(op, d),
                                        param_of(fs, tcc_accessed_tensor(op))->extents[d]);
         bool has_parts = op->code == TCC_OP_tensor_reduce && parts.list.n == 3;
-        if (has_parts && !is_declared(&extents, parts.list.items[0].s) && !status) /* else it is as many as have terms */
+        if (has_parts && !is_declared(&extents, parts.list.items[0].s) && !status) /* else there may be fewer */
             status = collect_index(fs, op, parts.list.items[0].s, parts.list.items[1].i);
     }
     collect_declared(fs, &extents);

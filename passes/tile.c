@@ -128,8 +128,8 @@ static void build_grid(tcc_tiler *w)
         extents[i] = extent.name ? (tcc_attr){.kind = TCC_ATTR_STR, .s = extent.name}
                                  : (tcc_attr){.kind = TCC_ATTR_INT, .i = extent.size};
         tile[i] = is_row || i >= 2 ? 1 : w->t.sizes[i];
-        tcc_value *first = tcc_block_add_arg(w->grid->regions[0], tcc_type_scalar(ir, TCC_i32), *axes[i] ? axes[i] : NULL);
-        tcc_tiling_place(&w->t, axes[i], first);
+        const char *name = *axes[i] ? axes[i] : NULL;
+        tcc_tiling_place(&w->t, axes[i], tcc_block_add_arg(w->grid->regions[0], tcc_type_scalar(ir, TCC_i32), name));
     }
     tcc_attr_set_strs(ir, &w->grid->attrs, "axes", c->n_axes, axes);
     tcc_attr_set(ir, &w->grid->attrs, "extents",

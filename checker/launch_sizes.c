@@ -26,15 +26,17 @@ typedef struct dimension {
 
 int64_t tcc_launch_extent(const tcc_lsizes *s, tcc_attr a)
 {
-    const tcc_attr *of = a.kind == TCC_ATTR_LIST ? a.list.items : NULL;
-    if (tcc_attr_is_record(a, "roundup", "di") && of[2].i > 0) {
-        int64_t n = tcc_launch_extent(s, of[1]);
-        return n < 0 ? -1 : (n + of[2].i - 1) / of[2].i * of[2].i;
+    if (a.kind == TCC_ATTR_INT)
+        return a.i;
+    if (a.kind == TCC_ATTR_STR) {
+        int64_t n = tcc_dims_value(s->dims, s->extents, a.s);
+        return n < INT64_MAX ? n : -1;
     }
-    if (a.kind != TCC_ATTR_STR)
-        return a.kind == TCC_ATTR_INT ? a.i : -1;
-    int64_t n = tcc_dims_value(s->dims, s->extents, a.s);
-    return n < INT64_MAX ? n : -1;
+    const tcc_attr *of = a.list.items;
+    if (!tcc_attr_is_record(a, "roundup", "di") || of[2].i <= 0)
+        return -1;
+    int64_t n = tcc_launch_extent(s, of[1]);
+    return n < 0 ? -1 : (n + of[2].i - 1) / of[2].i * of[2].i;
 }
 
 int64_t tcc_launch_multiply(const tcc_lsizes *s, tcc_attr factors, int64_t n)

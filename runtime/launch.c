@@ -89,6 +89,8 @@ static tcc_status run_entry(launch *l, const tcc_entry *entry, size_t i)
     const tcc_function *f = &l->functions[i];
     unsigned grid = l->plan.steps[i].grid;
     grid = f->most && f->most < grid ? f->most : grid;
+    if (!grid) /* no tile: an index of the step has no values */
+        return TCC_OK;
     packed p;
     tcc_status status = pack(l, entry, &p);
     return status ? status

@@ -123,7 +123,7 @@ static bool plan_param(planner *p, const tcc_param *param)
 static bool plan_entry(planner *p, const tcc_entry *e, tcc_step_plan *out)
 {
     int64_t grid;
-    if (!tcc_expr_value(&e->grid, p->dims, p->device, &grid) || grid < 1 || grid > e->max_grid ||
+    if (!tcc_expr_value(&e->grid, p->dims, p->device, &grid) || grid < 0 || grid > e->max_grid ||
         grid % e->cluster)
         return false;
     out->grid = (unsigned)grid;

@@ -243,6 +243,26 @@ START_TEST(steps_run_one_after_another)
 }
 END_TEST
 
+START_TEST(a_step_without_tiles_is_not_launched)
+{
+    int n;
+    tcc_program *p;
+    fake->reset(0);
+    ck_assert_int_eq(tcc_program_load(rt, ENTRIES, sizeof ENTRIES - 1,
+                                      SAMPLE_MODULE(SAMPLE_KERNEL(
+                                          SAMPLE_ARGS, "{\"name\":\"v\",\"requires\":[],\"steps\":[" STEP(
+                                                           "matmul", "[\"sub\",\"M\",300]", "") "," STEP(
+                                                           "matmul__generic", "1", "") "]}")),
+                                      &p),
+                     TCC_OK);
+    ck_assert_int_eq(tcc_kernel_launch(tcc_program_kernel(p, NULL), dims, 4, args, 5, NULL), TCC_OK);
+    const fake_launch *l = fake->launches(&n);
+    ck_assert_int_eq(n, 1);
+    ck_assert_str_eq(l[0].entry, "matmul__generic");
+    tcc_program_destroy(p);
+}
+END_TEST
+
 /* Two launches that may overlap with what is in front of them, with or without something between. */
 #define OVERLAPPING(entry)                                                                         \
     "{\"launch\":\"" entry "\",\"grid\":2,\"block\":64,\"smem_bytes\":0,\"cluster\":1,"                \
@@ -738,6 +758,7 @@ Suite *SUITE(void)
     tcase_add_test(tcase, a_workspace_is_filled_if_that_is_wanted);
     tcase_add_test(tcase, without_memory_a_variant_runs_that_needs_none);
     tcase_add_test(tcase, steps_run_one_after_another);
+    tcase_add_test(tcase, a_step_without_tiles_is_not_launched);
     tcase_add_test(tcase, a_step_overlaps_with_the_launch_in_front_of_it);
     tcase_add_test(tcase, a_grid_knows_the_gpu);
     tcase_add_test(tcase, clusters_that_take_several_tiles_are_all_resident);

@@ -296,7 +296,8 @@ static const struct {
     {WITH_STEPS("0", LAUNCH("2", "{\"dim\":\"M.N.2\"}")), true},
     {WITH_STEPS("0", LAUNCH("2", "{\"dim\":\"M.N.N.M\"}")), false},
     {WITH_STEPS("0", LAUNCH("3", "")), false}, /* no multiple of the cluster */
-    {WITH_STEPS("0", LAUNCH("0", "")), false},
+    {WITH_STEPS("0", LAUNCH("0", "")), true}, /* nothing to do */
+    {WITH_STEPS("0", LAUNCH("[\"sub\",\"B\",\"M\"]", "")), false},
     {WITH_STEPS("0", LAUNCH("2147483648", "")), false},
     {WITH_STEPS("0", SET(IN_C, "1") "," LAUNCH("2", "") "," LAUNCH("3", "")), false},
 };

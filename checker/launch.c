@@ -184,7 +184,7 @@ static bool lacks_step(const tcc_func *variant, tcc_diag *diag)
 {
     const char *name = tcc_func_missing_step(variant);
     if (name)
-        tcc_error(diag, TCC_ERR_TYPE, variant->loc, "'%s' has a step '%s', which is no function of the module",
+        tcc_error(diag, TCC_ERR_TYPE, variant->loc, "'%s' has a step '%s', which is not a function of the module",
                   variant->name, name);
     return name;
 }

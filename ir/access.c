@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "ir/access.h"
 
-#include <string.h>
-
 const tcc_value *tcc_accessed_tensor(const tcc_op *op)
 {
     return op->code == TCC_OP_tensor_read    ? TCC_VIEW(tensor_read, op)->tensor
@@ -82,7 +80,7 @@ int tcc_map_position(const tcc_op *access, const char *index)
     tcc_attr map = map_of(access), loaded = tcc_attr_list(&access->attrs, "loaded");
     for (size_t d = 0; d < map.list.n; d++) {
         const char *own = index_in(&map, &loaded, d);
-        if (own && !strcmp(own, index))
+        if (own && tcc_index_same(own, index))
             return (int)d;
     }
     return -1;
@@ -164,7 +162,7 @@ static tcc_dim declared_extent(const tcc_func *f, const char *index)
     for (size_t i = 0; i < extents.list.n; i++) {
         const char *name;
         tcc_dim extent;
-        if (tcc_extents_read(&extents.list.items[i], &name, &extent) && !strcmp(name, index))
+        if (tcc_extents_read(&extents.list.items[i], &name, &extent) && tcc_index_same(name, index))
             return extent;
     }
     return (tcc_dim){.size = -1};

@@ -18,8 +18,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/choose_axes.h"
 
-#include <string.h>
-
 #include "ir/schedule_key.h"
 #include "ir/target.h"
 #include "passes/passes.h"
@@ -76,7 +74,7 @@ static const char *own_index(const products *p, bool of_b, size_t from)
 static int place_in(tcc_attr order, const char *x)
 {
     for (size_t i = 0; x && i < order.list.n; i++)
-        if (!strcmp(order.list.items[i].s, x))
+        if (tcc_index_same(order.list.items[i].s, x))
             return (int)i;
     return -1;
 }
@@ -198,7 +196,7 @@ static bool is_read_along(const tcc_func *f, const char *index)
     bool is = false;
     for (const tcc_op *op = f->body->first; op && !is; op = op->next)
         is = op->code == TCC_OP_tensor_read && tcc_access_is_plain(op) && tcc_access_last(op) &&
-             tcc_access_rank(op) > 1 && !strcmp(tcc_access_last(op), index);
+             tcc_access_rank(op) > 1 && tcc_index_same(tcc_access_last(op), index);
     return is;
 }
 
@@ -236,7 +234,7 @@ static bool list_axes(const char *m, const char *n, size_t n_indices, const char
 {
     *out = (axes){2, {m ? m : "", n ? n : ""}};
     for (size_t i = 0; i < n_indices; i++) {
-        if (!strcmp(indices[i], out->names[0]) || !strcmp(indices[i], out->names[1]))
+        if (tcc_index_same(indices[i], out->names[0]) || tcc_index_same(indices[i], out->names[1]))
             continue;
         if (out->n == TCC_MAX_AXES)
             return false;
@@ -264,7 +262,8 @@ static bool find_axes_of_output(const tcc_func *f, axes *out)
     size_t rank = write ? tcc_access_rank(write) : 0, n = 0;
     const char **indices = TCC_NEW_ARRAY(f->ir->arena, const char *, rank + 1);
     for (size_t d = 0; d < rank; d++)
-        if (!row || (strcmp(tcc_access_index(write, d), row) && strcmp(tcc_access_index(write, d), last)))
+        if (!row || (!tcc_index_same(tcc_access_index(write, d), row) &&
+                     !tcc_index_same(tcc_access_index(write, d), last)))
             indices[n++] = tcc_access_index(write, d);
     if (row)
         indices[n++] = last;

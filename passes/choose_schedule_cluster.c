@@ -5,8 +5,6 @@
  * share loads, but their sum: so few tiles occupy more CTAs, without the second step of `split`.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <string.h>
-
 #include "ir/schedule_key.h"
 #include "passes/choose_schedule.h"
 
@@ -42,7 +40,7 @@ static tcc_status read_cluster(tcc_choice *ch)
         const char *index = cluster.list.items[i].s;
         int64_t ctas = cluster.list.items[i + 1].i;
         size_t axis = 0;
-        while (axis < AXES && strcmp(indices[axis], index))
+        while (axis < AXES && !tcc_index_same(indices[axis], index))
             axis++;
         if (ctas < key->min || ctas > key->max)
             return TCC_CHOICE_REFUSE(ch, key->name, "cluster %s %lld: need %lld to %lld", index, (long long)ctas,

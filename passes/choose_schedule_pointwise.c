@@ -114,11 +114,11 @@ static tcc_status refuse_index(const tcc_choice *ch, const tcc_space *p, const c
 {
     bool is_axis = false, is_reduced = false;
     for (size_t x = 0; x < p->n_axes; x++)
-        is_axis |= !strcmp(p->axes[x], index);
+        is_axis |= tcc_index_same(p->axes[x], index);
     for (const tcc_op *op = ch->f->body->first; op; op = op->next) {
         tcc_attr over = op->code == TCC_OP_tensor_reduce ? tcc_attr_list(&op->attrs, "over") : (tcc_attr){0};
         for (size_t i = 0; i < over.list.n; i++)
-            is_reduced |= !strcmp(over.list.items[i].s, index);
+            is_reduced |= tcc_index_same(over.list.items[i].s, index);
     }
     tcc_error(ch->ctx->diag, TCC_ERR_UNSUPPORTED, tcc_choice_place(ch, "tile"),
               is_axis      ? "not supported yet: tiling index '%s'; every CTA takes one value of it at a time"
@@ -135,8 +135,8 @@ static tcc_status read_tile(tcc_choice *ch, const tcc_space *p, int64_t *m, int6
     tcc_attr tile = tcc_attr_list(&ch->f->attrs, "tile");
     for (size_t i = 0; i + 1 < tile.list.n; i += 2) {
         const char *name = tile.list.items[i].s;
-        int64_t size = tile.list.items[i + 1].i, *of = !strcmp(name, p->axes[0])   ? m
-                                                       : !strcmp(name, p->axes[1]) ? n
+        int64_t size = tile.list.items[i + 1].i, *of = tcc_index_same(name, p->axes[0])   ? m
+                                                       : tcc_index_same(name, p->axes[1]) ? n
                                                                                    : NULL;
         if (!of)
             return refuse_index(ch, p, name);

@@ -16,8 +16,6 @@
  * Requires nothing. Preserves everything that has an effect.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <string.h>
-
 #include "ir/access.h"
 #include "ir/counting.h"
 #include "passes/passes.h"
@@ -231,7 +229,7 @@ static bool is_varied_along(const tcc_func *f, const char *index)
         for (unsigned r = 0; r < op->n_results; r++) {
             const tcc_type *t = op->results[r].type;
             for (unsigned i = 0; t->kind == TCC_KIND_field && i < t->rank; i++)
-                is |= !strcmp(t->dims[i].name, index);
+                is |= tcc_index_same(t->dims[i].name, index);
         }
     return is;
 }

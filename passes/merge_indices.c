@@ -33,7 +33,7 @@ typedef struct run_of {
 static bool is_named(const char *name, const tcc_attr *names, size_t n)
 {
     size_t i = 0;
-    while (i < n && strcmp(name, names[i].s))
+    while (i < n && !tcc_index_same(name, names[i].s))
         i++;
     return i < n;
 }
@@ -69,7 +69,7 @@ static int place_in(const tcc_op *access, const run_of *run)
         return -2;
     for (size_t i = 0; i < n; i++) {
         const char *index = tcc_access_index(access, (size_t)at + i);
-        if (!index || strcmp(index, run->names[i].s))
+        if (!index || !tcc_index_same(index, run->names[i].s))
             return -2;
     }
     return at;

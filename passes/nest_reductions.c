@@ -10,8 +10,6 @@
  * argmax and argmin of rows become two reductions (places.c).
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <string.h>
-
 #include "ir/index_dim.h"
 #include "ir/reduction.h"
 #include "ir/schedule_key.h"
@@ -52,7 +50,7 @@ static bool is_over(const tcc_op *reduce, const char *index)
     tcc_attr over = tcc_attr_list(&reduce->attrs, "over");
     bool is = false;
     for (size_t i = 0; i < over.list.n; i++)
-        is |= !strcmp(over.list.items[i].s, index);
+        is |= tcc_index_same(over.list.items[i].s, index);
     return is;
 }
 
@@ -91,7 +89,7 @@ static const tcc_type *with_indices(tcc_ir *ir, const tcc_type *field, size_t n,
     for (size_t i = 0; i < n && last; i++)
         dims[rank++] = (tcc_dim){.name = more[i]};
     for (unsigned d = 0; d < field->rank; d++)
-        if (!last || strcmp(field->dims[d].name, last))
+        if (!last || !tcc_index_same(field->dims[d].name, last))
             dims[rank++] = field->dims[d];
     for (size_t i = 0; i < n && !last; i++)
         dims[rank++] = (tcc_dim){.name = more[i]};
@@ -109,7 +107,7 @@ static void nest(tcc_func *f, tcc_op *op, const char *row, const char *beside)
     const char **others = TCC_NEW_ARRAY(f->ir->arena, const char *, over.list.n);
     size_t n = 0;
     for (size_t i = 0; i < over.list.n; i++)
-        if (strcmp(over.list.items[i].s, row))
+        if (!tcc_index_same(over.list.items[i].s, row))
             others[n++] = over.list.items[i].s;
     const tcc_type *type = with_indices(f->ir, r, n, others, beside);
     tcc_builder b = tcc_builder_before(op);
@@ -170,7 +168,7 @@ static bool is_small_but(const tcc_func *f, const tcc_type *field, const char *i
     int64_t n = 1;
     for (unsigned d = 0; d < field->rank; d++) {
         tcc_dim extent = tcc_index_extent(f, field->dims[d].name);
-        if (!strcmp(field->dims[d].name, index))
+        if (tcc_index_same(field->dims[d].name, index))
             continue;
         if (extent.name || extent.size > FEW)
             return false;

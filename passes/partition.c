@@ -329,7 +329,7 @@ static const tcc_type *stored_order(const tcc_func *f, const tcc_value *v)
     tcc_dim *dims = TCC_NEW_ARRAY(f->ir->arena, tcc_dim, field->rank);
     unsigned n = 0;
     for (unsigned d = 0; d < field->rank; d++)
-        if (!row || strcmp(field->dims[d].name, row))
+        if (!row || !tcc_index_same(field->dims[d].name, row))
             dims[n++] = field->dims[d];
     if (n < field->rank)
         dims[n] = (tcc_dim){.name = row};

@@ -21,7 +21,7 @@ static bool begins_at_vectors(const tcc_space *p, const tcc_index_expr *at)
         bool is = term->number % MOST == 0;
         for (size_t n = 0; n < term->n; n++) {
             const tcc_index_factor *factor = &term->factors[n];
-            is |= factor->kind == TCC_FACTOR_INDEX && !strcmp(factor->name, p->axes[1]);
+            is |= factor->kind == TCC_FACTOR_INDEX && tcc_index_same(factor->name, p->axes[1]);
             is |= factor->kind == TCC_FACTOR_DIM && p->extents[1].name && !strcmp(factor->name, p->extents[1].name);
         }
         all = is;
@@ -36,7 +36,7 @@ bool tcc_pointwise_runs_along(const tcc_space *p, const tcc_op *op)
     size_t rank = tcc_access_rank(op);
     int64_t dims[2];
     if (tcc_access_is_plain(op))
-        return last && !strcmp(last, p->axes[1]);
+        return last && tcc_index_same(last, p->axes[1]);
     return tcc_tiling_window(&t, op, dims) && dims[1] == (int64_t)rank - 1 &&
            tcc_type_has_rows(tcc_accessed_tensor(op)->type) && begins_at_vectors(p, tcc_access_expr(op, rank - 1));
 }
@@ -124,7 +124,8 @@ bool tcc_pointwise_is_turned(const tcc_space *p, const tcc_op *op)
 {
     const tcc_func *f = op->block->func;
     const char *last = op->code == TCC_OP_tensor_read && tcc_access_is_plain(op) ? tcc_access_last(op) : NULL;
-    bool is = last && !p->row && !strcmp(last, p->axes[0]) && tcc_field_has_index(op->results[0].type, p->axes[1]) &&
+    bool is = last && !p->row && tcc_index_same(last, p->axes[0]) &&
+              tcc_field_has_index(op->results[0].type, p->axes[1]) &&
               !tcc_target_can(tcc_func_target(f), TCC_CAN_buffer) && !tcc_is_naive(f);
     for (const tcc_op *other = f->body->first; other && is; other = other->next)
         is = other->code != TCC_OP_tensor_reduce;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/products.h"
 
-#include <string.h>
-
 #include "ir/reduction.h"
 #include "ir/schedule_key.h"
 #include "ir/target.h"
@@ -10,7 +8,7 @@
 bool tcc_field_has_index(const tcc_type *field, const char *name)
 {
     for (unsigned i = 0; i < field->rank; i++)
-        if (!strcmp(field->dims[i].name, name))
+        if (tcc_index_same(field->dims[i].name, name))
             return true;
     return false;
 }

@@ -2,7 +2,6 @@
 #include "passes/schedule.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "ir/machine.h"
 #include "ir/schedule_key.h"
@@ -101,7 +100,7 @@ int64_t tcc_schedule_cluster_of(const tcc_func *f, const char *index)
 {
     tcc_attr cluster = tcc_attr_list(&f->attrs, tcc_schedule_keys[TCC_KEY_cluster].name);
     for (size_t i = 0; i + 1 < cluster.list.n; i += 2)
-        if (cluster.list.items[i].kind == TCC_ATTR_STR && !strcmp(cluster.list.items[i].s, index))
+        if (cluster.list.items[i].kind == TCC_ATTR_STR && tcc_index_same(cluster.list.items[i].s, index))
             return cluster.list.items[i + 1].kind == TCC_ATTR_INT ? cluster.list.items[i + 1].i : 1;
     return 1;
 }

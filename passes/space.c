@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/space.h"
 
-#include <string.h>
-
 #include "ir/target.h"
 #include "passes/pointwise.h"
 
@@ -29,7 +27,7 @@ int64_t tcc_tile_size_of(const tcc_func *f, const char *index, int64_t otherwise
 {
     tcc_attr tile = tcc_attr_list(&f->attrs, "tile");
     for (size_t i = 0; i + 1 < tile.list.n; i += 2)
-        if (!strcmp(tile.list.items[i].s, index))
+        if (tcc_index_same(tile.list.items[i].s, index))
             return tile.list.items[i + 1].i;
     return otherwise;
 }
@@ -37,7 +35,7 @@ int64_t tcc_tile_size_of(const tcc_func *f, const char *index, int64_t otherwise
 bool tcc_read_is_contiguous_in(const tcc_op *read, const char *x, const char *y)
 {
     const char *last = tcc_access_last(read);
-    return last && (!strcmp(last, x) || !strcmp(last, y));
+    return last && (tcc_index_same(last, x) || tcc_index_same(last, y));
 }
 
 tcc_attr tcc_space_order(const tcc_func *f, const tcc_type *sum)
@@ -89,7 +87,7 @@ static bool is_fixed(const tcc_func *f, const tcc_space *c)
 static void fill_axes(const tcc_func *f, size_t n_axes, const char *const *axes, tcc_space *out)
 {
     *out = (tcc_space){.n_axes = n_axes, .row = tcc_attr_str(&f->attrs, "row", NULL)};
-    out->along = !out->row || strcmp(axes[0], out->row);
+    out->along = !out->row || !tcc_index_same(axes[0], out->row);
     for (size_t i = 0; i < n_axes; i++) {
         tcc_dim extent = tcc_index_extent(f, axes[i]);
         out->axes[i] = axes[i];
@@ -170,7 +168,7 @@ bool tcc_space_of(const tcc_func *f, tcc_space *out)
 tcc_dim tcc_space_extent(const tcc_space *c, const char *axis)
 {
     size_t i = 0;
-    while (strcmp(c->axes[i], axis))
+    while (!tcc_index_same(c->axes[i], axis))
         i++;
     return c->extents[i];
 }
@@ -222,7 +220,7 @@ bool tcc_sum_operand_loads_singly(const tcc_sum_operand *o, const tcc_op *read)
 {
     const char *last = tcc_access_last(o->read), *of = tcc_access_last(read);
     return read != o->read && read->code == TCC_OP_tensor_read && read->results[0].type->rank == o->value->type->rank &&
-           !(last && of && !strcmp(last, of));
+           !(last && of && tcc_index_same(last, of));
 }
 
 static bool has_offsets_of(const tcc_op *read, const tcc_op *other)
@@ -246,7 +244,7 @@ bool tcc_read_is_first_there(const tcc_op *read)
 bool tcc_sum_operand_runs_across(const tcc_sum_operand *o)
 {
     const char *last = tcc_access_last(o->read);
-    return last && strcmp(last, o->k);
+    return last && !tcc_index_same(last, o->k);
 }
 
 bool tcc_sum_operand_is_put(const tcc_space *c, const tcc_sum_operand *o)

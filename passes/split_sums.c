@@ -55,10 +55,10 @@ static bool is_index(const tcc_func *f, const char *name)
 /* `name`, with a number appended if an index has this name. */
 static const char *free_index(const tcc_func *f, const char *name)
 {
-    const char *free = name;
+    const char *free = tcc_ir_name(f->ir, name);
     for (int i = 2; is_index(f, free); i++)
-        free = tcc_arena_printf(f->ir->arena, "%s%d", name, i);
-    return tcc_ir_name(f->ir, free);
+        free = tcc_ir_name(f->ir, tcc_arena_printf(f->ir->arena, "%s%d", name, i));
+    return free;
 }
 
 /* ---- the workspace ----------------------------------------------------------------------- */

@@ -8,8 +8,6 @@
  * with.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <string.h>
-
 #include "ir/access.h"
 #include "passes/arith.h"
 #include "passes/tiling.h"
@@ -20,7 +18,7 @@
 static int direction_of(const tcc_tiling *t, const char *index)
 {
     for (int x = 0; x < 2; x++)
-        if (t->sizes[x] > 1 && !strcmp(t->axes[x], index))
+        if (t->sizes[x] > 1 && tcc_index_same(t->axes[x], index))
             return x;
     return -1;
 }

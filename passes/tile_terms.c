@@ -10,8 +10,6 @@
  * loaded at once, all if they fit in registers. The grid's `spread` is how warps hold the tiles.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <string.h>
-
 #include "ir/assume.h"
 #include "ir/machine.h"
 #include "passes/arith.h"
@@ -163,7 +161,7 @@ static void leave_axes(tcc_tiling *t, tcc_attr over)
     static const char none[] = "(reduced)"; /* no field has it */
     for (int x = 0; x < 2; x++)
         for (size_t o = 0; o < over.list.n; o++)
-            if (!strcmp(t->axes[x], over.list.items[o].s))
+            if (tcc_index_same(t->axes[x], over.list.items[o].s))
                 t->axes[x] = none;
 }
 

@@ -24,7 +24,7 @@ void tcc_tiling_place(tcc_tiling *t, const char *index, tcc_value *first)
 tcc_value *tcc_tiling_first(const tcc_tiling *t, const char *index)
 {
     const struct tcc_place *place = t->places;
-    while (strcmp(place->index, index))
+    while (!tcc_index_same(place->index, index))
         place = place->next;
     return place->first;
 }

@@ -175,21 +175,21 @@ static void keep_interval(tcc_row_operand *c, size_t at, double low, double high
     c->largest[at] = fmax(fabs(low), fabs(high));
 }
 
-/* Keeps where indices are; whether they were there before. */
-static bool stay(tcc_index *const *indices, int64_t *at, size_t n)
+/* Keeps where indices are; whether what was computed last is for the same place. */
+static bool holds(tcc_memo *memo)
 {
     bool stayed = true;
-    for (size_t i = 0; i < n; i++) {
-        stayed &= at[i] == indices[i]->at;
-        at[i] = indices[i]->at;
+    for (size_t i = 0; i < memo->n; i++) {
+        stayed &= memo->at[i] == memo->indices[i]->at;
+        memo->at[i] = memo->indices[i]->at;
     }
-    return stayed;
+    return stayed && memo->is_known;
 }
 
 /* Computes an operand, unless its indices have the values of the last time; false: it cannot. */
 static bool compute(tcc_fields *fs, tcc_row_operand *c)
 {
-    if (stay(c->others, c->at, c->n_others) && c->is_known)
+    if (holds(&c->memo))
         return true;
     int64_t before = c->along ? c->along->at : 0, n = c->along ? c->along->extent : 1;
     size_t n_k = (size_t)c->k->extent;
@@ -208,7 +208,7 @@ static bool compute(tcc_fields *fs, tcc_row_operand *c)
     }
     if (c->along)
         c->along->at = before;
-    c->is_known = true;
+    c->memo.is_known = true;
     return true;
 }
 
@@ -315,9 +315,9 @@ static void run_place(tcc_fields *fs, const tcc_row_plan *p, const tcc_row_step 
 /* What terms of another reduction need is computed once, unless it varies with an index of that one. */
 static void run_sum(tcc_fields *fs, const tcc_row_plan *p, tcc_row_step *s)
 {
-    if (stay(s->others, s->at, s->n_others) && s->is_known)
+    if (holds(&s->memo))
         return;
-    s->is_known = true;
+    s->memo.is_known = true;
     size_t n = row_length(p, s->result);
     tcc_cell *r = s->result->cells;
     tcc_scalar elem = s->op->results[0].type->elem;

@@ -212,6 +212,18 @@ static double *room_for(tcc_fields *fs, const tcc_op *op, uint64_t n, tcc_status
     return *status ? NULL : TCC_NEW_ARRAY(fs->run->scratch, double, n);
 }
 
+/* Lets a memo look at a field's indices but these two. */
+static void watch(tcc_fields *fs, tcc_memo *memo, const tcc_type *field, const tcc_index *along, const tcc_index *k)
+{
+    memo->indices = TCC_NEW_ARRAY(fs->run->scratch, tcc_index *, field->rank);
+    memo->at = TCC_NEW_ARRAY(fs->run->scratch, int64_t, field->rank);
+    for (unsigned d = 0; d < field->rank; d++) {
+        tcc_index *index = tcc_index_find(fs, field->dims[d].name);
+        if (index && index != along && index != k)
+            memo->indices[memo->n++] = index;
+    }
+}
+
 /* Plans an operand that is computed, and its access; `along` is the index along the row of sums. */
 static tcc_status plan_computed(tcc_fields *fs, tcc_row_step *s, const tcc_index *along, tcc_index *k,
                                 const tcc_value *v, tcc_row_operand **out, tcc_access *access)
@@ -219,16 +231,8 @@ static tcc_status plan_computed(tcc_fields *fs, tcc_row_step *s, const tcc_index
     tcc_arena *scratch = fs->run->scratch;
     tcc_row_operand *c = *out = TCC_NEW(scratch, tcc_row_operand);
     c->k = k;
-    c->others = TCC_NEW_ARRAY(scratch, tcc_index *, v->type->rank);
-    c->at = TCC_NEW_ARRAY(scratch, int64_t, v->type->rank);
-    for (unsigned d = 0; d < v->type->rank; d++) {
-        tcc_index *index = tcc_index_find(fs, v->type->dims[d].name);
-        if (index == along) {
-            c->along = index;
-        } else if (index != k) {
-            c->others[c->n_others++] = index;
-        }
-    }
+    c->along = has_index(v->type, along) ? tcc_index_find(fs, along->name) : NULL;
+    watch(fs, &c->memo, v->type, along, k);
     uint64_t n = (uint64_t)k->extent * (uint64_t)(c->along ? c->along->extent : 1);
     tcc_status status = TCC_OK;
     c->values = room_for(fs, s->op, n + 1, &status);
@@ -308,14 +312,7 @@ static tcc_status plan_sum(tcc_fields *fs, tcc_row_plan *outer, tcc_row_step *s)
         if (s->over[i] == outer->row) /* another index of the same name */
             s->body->row = NULL;
     }
-    const tcc_type *result = s->op->results[0].type;
-    s->others = TCC_NEW_ARRAY(scratch, tcc_index *, result->rank);
-    s->at = TCC_NEW_ARRAY(scratch, int64_t, result->rank);
-    for (unsigned d = 0; d < result->rank; d++) {
-        tcc_index *index = tcc_index_find(fs, result->dims[d].name);
-        if (index && index != outer->row)
-            s->others[s->n_others++] = index;
-    }
+    watch(fs, &s->memo, s->op->results[0].type, outer->row, NULL);
     size_t n = s->result->step ? (size_t)outer->row->extent : 1;
     s->sums = TCC_NEW_ARRAY(scratch, double, n);
     if (tcc_reduction_is_place(s->kind))

@@ -22,16 +22,21 @@ typedef struct tcc_row {
 typedef struct tcc_row_plan tcc_row_plan;
 typedef struct tcc_coordinate tcc_coordinate;
 
+/* Whether what was computed last still holds: it does as long as the indices that it varies with stay where they were. */
+typedef struct tcc_memo {
+    tcc_index **indices;
+    int64_t *at; /* where they were */
+    size_t n;
+    bool is_known; /* it was computed at all */
+} tcc_memo;
+
 /* An operand of a product that is computed: along k, and along the row where it has that index, for
  * the values that its other indices have at present. */
 typedef struct tcc_row_operand {
     tcc_row_plan *body;    /* a row along k */
     const tcc_row *result; /* of the body */
     tcc_index *k, *along;  /* NULL: it does not have the row's index */
-    tcc_index **others;
-    int64_t *at; /* of the others, when it was computed last */
-    size_t n_others;
-    bool is_known;
+    tcc_memo memo;         /* of its other indices */
     double *values, *errors, *largest; /* how far its interval reaches from a value, and from 0 */
 } tcc_row_operand;
 
@@ -47,10 +52,7 @@ typedef struct tcc_row_step {
     tcc_index **over; /* what it reduces */
     size_t n_over;
     int64_t *outer;        /* and where these indices were before it */
-    tcc_index **others;    /* that its result varies with, but for the row's */
-    int64_t *at;           /* and where these were when it was computed last */
-    size_t n_others;
-    bool is_known;
+    tcc_memo memo;         /* of the indices of its result, but for the row's */
     const tcc_index *part; /* the part that is computed; NULL: it has no parts */
     int64_t depth;         /* consecutive terms that belong to one part */
     bool is_product;       /* a fast path fits: */

@@ -73,9 +73,11 @@ static char *schedule_of(const tcc_module *mod, const char *kernel)
 /* Whether a variant has the tile that the kernel's schedule says: the generic one has its own. */
 static bool has_tile(const tcc_tune_program *p, const tcc_func *f, const tcc_func *first)
 {
-    for (size_t i = 0; i < TCC_TUNE_AXES; i++)
-        if (tcc_tile_size_of(f, p->subject.axes[i], 0) != tcc_tile_size_of(first, p->subject.axes[i], 0))
+    for (size_t i = 0; i < TCC_TUNE_AXES; i++) {
+        const char *axis = tcc_ir_name(f->ir, p->subject.axes[i]); /* the subject is of another module */
+        if (tcc_tile_size_of(f, axis, 0) != tcc_tile_size_of(first, axis, 0))
             return false;
+    }
     return true;
 }
 
@@ -87,8 +89,9 @@ static tcc_status examine(const tcc_tune_program *p, const tcc_module *mod, tcc_
     tcc_arena_set_oom(mod->arena, &oom);
     const tcc_func *first = tcc_func_find(mod->ir, p->subject.kernel);
     const tcc_func *launched = find_launched(p, mod, &v->cost);
+    bool found = first && launched && has_tile(p, launched, first);
     tcc_arena_set_oom(mod->arena, NULL);
-    if (!first || !launched || !has_tile(p, launched, first))
+    if (!found)
         return TCC_ERR_NO_VARIANT;
     v->schedule = schedule_of(mod, p->subject.kernel);
     return v->schedule ? TCC_OK : TCC_ERR_MEMORY;

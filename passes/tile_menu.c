@@ -172,7 +172,7 @@ static bool is_expected(const tcc_ir *ir, const char *name)
     const tcc_named_attr *wanted = tcc_attr_find(&ir->attrs, "wanted");
     tcc_attr names = tcc_attr_list(&ir->attrs, "wanted");
     for (size_t i = 0; i < names.list.n; i++)
-        if (names.list.items[i].kind == TCC_ATTR_STR && tcc_index_same(names.list.items[i].s, name))
+        if (names.list.items[i].kind == TCC_ATTR_STR && !strcmp(names.list.items[i].s, name))
             return true;
     return !wanted;
 }

@@ -34,9 +34,9 @@ typedef struct part {
 
 typedef struct streaming {
     tcc_arena *scratch;
-    tcc_builder b;  /* after the sum */
-    tcc_map moves;  /* values that reductions of the row change */
-    tcc_map before; /* such values, as they were: tcc_value */
+    tcc_builder b;         /* after the sum */
+    tcc_map moves;         /* values that reductions of the row change */
+    tcc_value_map *before; /* such values, as they were */
     TCC_VEC(part) parts;
     tcc_value *factor; /* NULL: 1 */
 } streaming;
@@ -135,23 +135,17 @@ static bool is_product(const streaming *s, const tcc_value *v, const tcc_type *t
 
 static tcc_value *build_before(streaming *s, tcc_value *v)
 {
-    tcc_value *known = tcc_map_get(&s->before, v);
-    if (!moves(s, v) || known)
-        return known ? known : v;
-    tcc_value *was;
+    tcc_value *known = tcc_value_map_get(s->before, v);
+    if (!moves(s, v) || known != v)
+        return known;
     if (is_reduction(v->def)) {
-        was = TCC_EMIT(&s->b, tensor_before, v->type, v);
+        tcc_value_map_set(s->before, v, TCC_EMIT(&s->b, tensor_before, v->type, v));
     } else {
-        tcc_value *operands[3];
         for (unsigned i = 0; i < v->def->n_operands; i++)
-            operands[i] = build_before(s, v->def->operands[i]);
-        tcc_op *op = tcc_op_create(&s->b, v->def->code, v->def->n_operands, operands, 1, &v->type);
-        for (size_t i = 0; i < v->def->attrs.len; i++)
-            TCC_PUSH(s->b.func->ir->arena, &op->attrs, v->def->attrs.data[i]);
-        was = &op->results[0];
+            build_before(s, v->def->operands[i]);
+        tcc_op_clone(&s->b, v->def, s->before);
     }
-    *tcc_map_at(&s->before, v) = was;
-    return was;
+    return tcc_value_map_get(s->before, v);
 }
 
 static tcc_value *multiply(streaming *s, tcc_value *x, tcc_value *y)
@@ -236,7 +230,7 @@ static tcc_value *write_rescale(streaming *s, tcc_op *sum)
     s->b = tcc_builder_after(sum);
     s->b.loc = sum->loc;
     s->factor = NULL;
-    s->before = TCC_MAP(s->scratch);
+    s->before = tcc_value_map_create(s->scratch);
     find_exponentials(s, TCC_VIEW(tensor_reduce, sum)->a, r->type);
     tcc_value *rescaled = TCC_EMIT(&s->b, tensor_rescale, r->type, r, s->factor);
     rescaled->name = r->name;
@@ -285,8 +279,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_space p;
     tcc_rows_tile tile;
-    bool swept = tcc_func_is_variant(f) && tcc_space_of(f, &p) && p.row && p.along && tcc_rows_tile_of(f, &p, &tile) &&
-                 !tile.one_sweep;
+    bool swept = tcc_attr_find(&f->attrs, "row") && tcc_func_is_variant(f) && tcc_space_of(f, &p) && p.along &&
+                 tcc_rows_tile_of(f, &p, &tile) && !tile.one_sweep;
     streaming s = {.scratch = ctx->scratch, .moves = TCC_MAP(ctx->scratch)};
     *changed |= swept && stream_all(&s, f);
     return TCC_OK;

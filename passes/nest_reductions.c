@@ -80,9 +80,8 @@ static const char *find_row(const tcc_op *reduce, const tcc_op *covering)
     return row;
 }
 
-/* A field's type with more indices: all before `last`, if that is one. */
-static const tcc_type *with_indices(tcc_ir *ir, const tcc_type *field, size_t n, const char *const *more,
-                                    const char *last)
+const tcc_type *tcc_field_with_indices(tcc_ir *ir, const tcc_type *field, size_t n, const char *const *more,
+                                       const char *last)
 {
     tcc_dim *dims = TCC_NEW_ARRAY(ir->arena, tcc_dim, field->rank + n);
     unsigned rank = 0;
@@ -109,7 +108,7 @@ static void nest(tcc_func *f, tcc_op *op, const char *row, const char *beside)
     for (size_t i = 0; i < over.list.n; i++)
         if (!tcc_index_same(over.list.items[i].s, row))
             others[n++] = over.list.items[i].s;
-    const tcc_type *type = with_indices(f->ir, r, n, others, beside);
+    const tcc_type *type = tcc_field_with_indices(f->ir, r, n, others, beside);
     tcc_builder b = tcc_builder_before(op);
     b.loc = op->loc;
     tcc_op *inner = tcc_op_create(&b, TCC_OP_tensor_reduce, op->n_operands, op->operands, 1, &type);
@@ -235,7 +234,7 @@ static void part_reduction(tcc_func *f, tcc_op *op, const parting *p)
     own[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = index};
     own[1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = p->count};
     own[2] = (tcc_attr){.kind = TCC_ATTR_INT, .i = p->depth};
-    const tcc_type *type = with_indices(ir, op->results[0].type, 1, &index, p->last);
+    const tcc_type *type = tcc_field_with_indices(ir, op->results[0].type, 1, &index, p->last);
     tcc_builder b = tcc_builder_before(op);
     b.loc = op->loc;
     tcc_op *inner = tcc_op_create(&b, TCC_OP_tensor_reduce, 1, op->operands, 1, &type);

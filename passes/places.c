@@ -5,6 +5,7 @@
 
 #include "ir/reduction.h"
 #include "passes/arith.h"
+#include "passes/partition.h"
 #include "passes/rows.h"
 
 /* Terms as wide as results are, which is exact. */
@@ -29,16 +30,6 @@ static tcc_value *reduce(tcc_builder *b, const tcc_op *place, tcc_value *of, tcc
     return &op->results[0];
 }
 
-/* A field's type with an index that it does not have; NULL: with none. */
-static const tcc_type *with_index(tcc_ir *ir, const tcc_type *field, const char *index, tcc_scalar elem)
-{
-    tcc_dim *dims = TCC_NEW_ARRAY(ir->arena, tcc_dim, field->rank + 1);
-    for (unsigned d = 0; d < field->rank; d++)
-        dims[d] = field->dims[d];
-    dims[field->rank] = (tcc_dim){.name = index};
-    return tcc_type_get(ir, TCC_KIND_field, elem, field->rank + (index != NULL), dims);
-}
-
 void tcc_place_expand(tcc_op *place)
 {
     tcc_ir *ir = place->block->func->ir;
@@ -46,14 +37,15 @@ void tcc_place_expand(tcc_op *place)
     b.loc = place->loc;
     const char *index = tcc_attr_list(&place->attrs, "over").list.items[0].s;
     const tcc_type *r = place->results[0].type, *number = tcc_type_get(ir, TCC_KIND_field, TCC_i32, 0, NULL);
+    const tcc_type *of_terms = tcc_field_with_indices(ir, r, 1, &index, NULL); /* r is of i32 */
     tcc_value *terms = widen(&b, place->operands[0]), *none = tcc_build_i32(&b, INT32_MAX); /* no index is as large */
     tcc_value *extremum = reduce(&b, place, terms, tcc_reduction_extremum(tcc_reduction_of(place)));
     bool varies = tcc_field_has_index(terms->type, index);
-    tcc_value *is = TCC_EMIT(&b, arith_cmp, with_index(ir, r, varies ? index : NULL, TCC_i1), terms, extremum);
+    tcc_value *is = TCC_EMIT(&b, arith_cmp, tcc_type_with_elem(ir, varies ? of_terms : r, TCC_i1), terms, extremum);
     tcc_attr_set_str(ir, &is->def->attrs, "pred", "eq");
-    tcc_value *at = TCC_EMIT(&b, tensor_index, with_index(ir, number, index, TCC_i32), NULL);
+    tcc_value *at = TCC_EMIT(&b, tensor_index, tcc_field_with_indices(ir, number, 1, &index, NULL), NULL);
     tcc_attr_set_str(ir, &at->def->attrs, "name", index);
-    at = TCC_EMIT(&b, arith_select, with_index(ir, r, index, TCC_i32), is, at, none);
+    at = TCC_EMIT(&b, arith_select, of_terms, is, at, none);
     tcc_value *least = reduce(&b, place, at, TCC_REDUCTION_MIN);
     tcc_value *is_none = tcc_arith_cmp(&b, "eq", least, none);
     tcc_value *found = TCC_EMIT(&b, arith_select, r, is_none, tcc_build_i32(&b, TCC_NO_PLACE), least);

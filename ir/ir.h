@@ -248,6 +248,11 @@ struct tcc_ir {
 
 tcc_ir *tcc_ir_create(tcc_arena *arena);               /* lives as long as the arena */
 const char *tcc_ir_name(tcc_ir *ir, const char *name); /* interned */
+/* Whether an op gives a field. */
+static inline bool tcc_has_field(const tcc_op *op)
+{
+    return op->n_results && op->results[0].type->kind == TCC_KIND_field;
+}
 /* Whether two names of indices or dimensions, of one tcc_ir, are the same. */
 static inline bool tcc_index_same(const char *a, const char *b)
 {

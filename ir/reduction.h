@@ -16,6 +16,10 @@ typedef enum tcc_reduction {
     TCC_REDUCTION_COUNT
 } tcc_reduction;
 
+static inline bool tcc_is_reduction(const tcc_op *op)
+{
+    return op->code == TCC_OP_tensor_reduce;
+}
 extern const char *const tcc_reduction_words[TCC_REDUCTION_COUNT]; /* as `kind` has them */
 tcc_reduction tcc_reduction_of(const tcc_op *op);
 /* Whether it gives the index of an extremum; what finds that, which for others is the reduction itself. */

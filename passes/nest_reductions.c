@@ -21,11 +21,6 @@
 
 enum { FEW_TERMS = 32 /* that each element may as well reduce itself */ };
 
-static bool is_reduction(const tcc_op *op)
-{
-    return op->code == TCC_OP_tensor_reduce;
-}
-
 /* How many terms a reduction has; INT64_MAX where that is not known. */
 static int64_t count_terms(const tcc_func *f, const tcc_op *reduce)
 {
@@ -181,12 +176,12 @@ static bool is_small_but(const tcc_func *f, const tcc_type *field, const char *i
 static parting find_parting(tcc_arena *scratch, const tcc_func *f, const tcc_op *op)
 {
     const parting none = {0};
-    tcc_attr over = is_reduction(op) ? tcc_attr_list(&op->attrs, "over") : (tcc_attr){0};
+    tcc_attr over = tcc_is_reduction(op) ? tcc_attr_list(&op->attrs, "over") : (tcc_attr){0};
     if (over.list.n != 1 || op->n_operands > 1 || tcc_schedule_names(f, TCC_KEY_fuse, &op->results[0]) ||
         tcc_attr_find(&op->attrs, "parts") || tcc_product_is(op) || tcc_reduction_is_place(tcc_reduction_of(op)))
         return none;
     for (const tcc_op *in = f->body->first; in != op; in = in->next)
-        if (is_reduction(in) && tcc_slice_has(scratch, op, in))
+        if (tcc_is_reduction(in) && tcc_slice_has(scratch, op, in))
             return none;
     tcc_dim extent = tcc_index_extent(f, over.list.items[0].s);
     bool is_number = !op->results[0].type->rank;
@@ -209,7 +204,7 @@ static const char *index_of_parts(tcc_func *f, const parting *p)
 {
     tcc_ir *ir = f->ir;
     for (const tcc_op *op = f->body->first; op; op = op->next) {
-        tcc_attr parts = is_reduction(op) ? tcc_attr_list(&op->attrs, "parts") : (tcc_attr){0};
+        tcc_attr parts = tcc_is_reduction(op) ? tcc_attr_list(&op->attrs, "parts") : (tcc_attr){0};
         if (parts.list.n && parts.list.items[1].i == p->count && parts.list.items[2].i == p->depth &&
             tcc_dim_equal(p->extent, tcc_index_extent(f, parts.list.items[0].s)))
             return parts.list.items[0].s;
@@ -248,7 +243,7 @@ static void part_reduction(tcc_func *f, tcc_op *op, const parting *p)
 /* Whether an argmax is of rows, or of rows beside each other that a thread should not read from end to end. */
 static bool should_expand(tcc_arena *scratch, const tcc_func *f, const tcc_op *op)
 {
-    if (!is_reduction(op) || !tcc_reduction_is_place(tcc_reduction_of(op)) || tcc_is_naive(f))
+    if (!tcc_is_reduction(op) || !tcc_reduction_is_place(tcc_reduction_of(op)) || tcc_is_naive(f))
         return false;
     tcc_map of = tcc_slice_of(scratch, op->n_operands, op->operands);
     tcc_dim extent = tcc_index_extent(f, tcc_attr_list(&op->attrs, "over").list.items[0].s);
@@ -282,7 +277,7 @@ bool tcc_nest_reductions(tcc_arena *scratch, tcc_func *f)
             any = true;
             continue;
         }
-        bool many = is_reduction(op) && tcc_attr_list(&op->attrs, "over").list.n > 1 && !tcc_has_few_terms(f, op);
+        bool many = tcc_is_reduction(op) && tcc_attr_list(&op->attrs, "over").list.n > 1 && !tcc_has_few_terms(f, op);
         if (!many || tcc_attr_find(&op->attrs, "parts") || tcc_reduction_is_place(tcc_reduction_of(op)))
             continue;
         const tcc_op *covering = find_covering(scratch, f, op);

@@ -29,15 +29,10 @@ static bool is_sum_without_schedule(const tcc_func *f, const tcc_op *op)
     return !tcc_schedule_is_valid(&s);
 }
 
-static bool is_field(const tcc_op *op)
-{
-    return op->n_results && op->results[0].type->kind == TCC_KIND_field;
-}
-
 static bool is_of_tensors(const tcc_func *f, const tcc_op *op)
 {
     (void)f;
-    return is_field(op) || tcc_op_info_get(op->code)->levels == TCC_LEVEL_TENSOR;
+    return tcc_has_field(op) || tcc_op_info_get(op->code)->levels == TCC_LEVEL_TENSOR;
 }
 
 static bool is_mma_without_instruction(const tcc_func *f, const tcc_op *op)

@@ -43,11 +43,6 @@ enum { ROW_BYTES = 128 /* of which rows in the workspace are multiples: a line o
 
 /* ---- what is computed of what --------------------------------------------------------------- */
 
-static bool is_reduction(const tcc_op *op)
-{
-    return op->code == TCC_OP_tensor_reduce;
-}
-
 /* The value that has v's name: v, or the wider one with the same numbers that expressions compute with; NULL: there is
  * none. */
 static const tcc_value *named_value(const tcc_value *v)
@@ -74,15 +69,10 @@ static bool is_fused(const void *f, const tcc_value *v)
     return tcc_schedule_names(f, TCC_KEY_fuse, v);
 }
 
-static bool is_field(const tcc_op *op)
-{
-    return op->n_results && op->results[0].type->kind == TCC_KIND_field;
-}
-
 static tcc_value *find_separate(const tcc_func *f)
 {
     for (tcc_op *op = f->body->first; op; op = op->next)
-        if (is_field(op) && tcc_schedule_names(f, TCC_KEY_separate, &op->results[0]))
+        if (tcc_has_field(op) && tcc_schedule_names(f, TCC_KEY_separate, &op->results[0]))
             return &op->results[0];
     return NULL;
 }
@@ -105,11 +95,11 @@ static tcc_value *find_nested(tcc_pass_ctx *ctx, const tcc_func *f)
 {
     tcc_map nested = TCC_MAP(ctx->scratch);
     for (tcc_op *op = f->body->first; op; op = op->next) {
-        if (!is_reduction(op))
+        if (!tcc_is_reduction(op))
             continue;
         tcc_map slice = tcc_slice_of(ctx->scratch, op->n_operands, op->operands);
         for (tcc_op *in = f->body->first; in != op; in = in->next)
-            if (is_reduction(in) && tcc_map_get(&slice, in))
+            if (tcc_is_reduction(in) && tcc_map_get(&slice, in))
                 *tcc_map_at(&nested, in) = in;
     }
     for (tcc_op *op = f->body->first; op; op = op->next)
@@ -122,7 +112,7 @@ static tcc_value *find_uncovered(const tcc_func *f)
 {
     tcc_value *found = NULL;
     for (tcc_op *op = f->body->first; op && !found; op = op->next)
-        found = is_reduction(op) ? tcc_product_uncovered(op) : NULL;
+        found = tcc_is_reduction(op) ? tcc_product_uncovered(op) : NULL;
     return found;
 }
 
@@ -170,7 +160,7 @@ static bool is_shared(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_op *op)
 static tcc_value *find_shared(tcc_pass_ctx *ctx, const tcc_func *f)
 {
     for (tcc_op *op = f->body->first; op; op = op->next)
-        if (is_reduction(op) && !tcc_schedule_names(f, TCC_KEY_fuse, &op->results[0]) && is_shared(ctx, f, op))
+        if (tcc_is_reduction(op) && !tcc_schedule_names(f, TCC_KEY_fuse, &op->results[0]) && is_shared(ctx, f, op))
             return &op->results[0];
     return NULL;
 }
@@ -197,7 +187,7 @@ static bool is_elsewhere(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_op *wri
 {
     bool elsewhere = !tcc_access_same(write, read, NULL, NULL);
     for (const tcc_op *op = f->body->first; op && !elsewhere; op = op->next) {
-        tcc_attr over = is_reduction(op) ? tcc_attr_list(&op->attrs, "over") : (tcc_attr){0};
+        tcc_attr over = tcc_is_reduction(op) ? tcc_attr_list(&op->attrs, "over") : (tcc_attr){0};
         for (size_t i = 0; i < over.list.n && !elsewhere; i++)
             elsewhere = tcc_field_has_index(read->results[0].type, over.list.items[i].s) &&
                         tcc_slice_has(ctx->scratch, op, read);
@@ -226,7 +216,7 @@ static tcc_value *find_overwritten(tcc_pass_ctx *ctx, const tcc_func *f, const t
 static const tcc_op *find_product(const tcc_func *f, const tcc_op *write)
 {
     const tcc_op *op = f->body->first;
-    while (op && !(is_reduction(op) && tcc_product_is(op) && tcc_write_has_space(write, op->results[0].type)))
+    while (op && !(tcc_is_reduction(op) && tcc_product_is(op) && tcc_write_has_space(write, op->results[0].type)))
         op = op->next;
     return op;
 }
@@ -236,7 +226,7 @@ static tcc_value *find_other(const tcc_func *f, tcc_cut *why)
 {
     const tcc_op *write = last_write(f), *product = write ? find_product(f, write) : NULL;
     for (tcc_op *op = f->body->first; write && op; op = op->next) {
-        if (!is_reduction(op))
+        if (!tcc_is_reduction(op))
             continue;
         bool stays = product ? tcc_product_goes_with(op, product)
                      : tcc_product_is(op)
@@ -325,7 +315,7 @@ static const tcc_type *stored_order(const tcc_func *f, const tcc_value *v)
     const tcc_type *field = v->type;
     const char *row = NULL;
     for (const tcc_op *op = f->body->first; op && !row; op = op->next)
-        row = is_reduction(op) ? tcc_product_row_index(op, v) : NULL;
+        row = tcc_is_reduction(op) ? tcc_product_row_index(op, v) : NULL;
     tcc_dim *dims = TCC_NEW_ARRAY(f->ir->arena, tcc_dim, field->rank);
     unsigned n = 0;
     for (unsigned d = 0; d < field->rank; d++)
@@ -356,7 +346,7 @@ static void join_reads(tcc_op *read)
 /* What its tensor in the workspace is called. */
 static const char *name_of(const tcc_value *v)
 {
-    const char *otherwise = is_reduction(v->def)                     ? tcc_attr_str(&v->def->attrs, "kind", "")
+    const char *otherwise = tcc_is_reduction(v->def)                     ? tcc_attr_str(&v->def->attrs, "kind", "")
                             : v->def->code == TCC_OP_tensor_read     ? TCC_VIEW(tensor_read, v->def)->tensor->name
                                                                      : NULL;
     const tcc_value *named = named_value(v);
@@ -366,7 +356,7 @@ static const char *name_of(const tcc_value *v)
 /* Whether one kernel can reduce the same parts as v is. */
 static bool is_parted_with(const tcc_func *f, const tcc_value *v, const tcc_op *op)
 {
-    if (!is_reduction(v->def) || !is_reduction(op) || !tcc_attr_find(&v->def->attrs, "parts") ||
+    if (!tcc_is_reduction(v->def) || !tcc_is_reduction(op) || !tcc_attr_find(&v->def->attrs, "parts") ||
         !tcc_attr_find(&op->attrs, "parts"))
         return false;
     tcc_dim extent = tcc_index_extent(f, tcc_attr_list(&v->def->attrs, "over").list.items[0].s);
@@ -435,7 +425,7 @@ static tcc_map find_beside(tcc_arena *scratch, const tcc_func *f, const tcc_valu
     tcc_map slice = tcc_slice_of(scratch, 1, (tcc_value *[]){&v->def->results[0]});
     tcc_map left = find_left(scratch, f, v), beside = TCC_MAP(scratch);
     for (tcc_op *op = f->body->first; op; op = op->next)
-        if (is_reduction(op) && op != v->def && tcc_map_get(&slice, op) && tcc_map_get(&left, op) &&
+        if (tcc_is_reduction(op) && op != v->def && tcc_map_get(&slice, op) && tcc_map_get(&left, op) &&
             tcc_fields_share_space(v->type, op->results[0].type))
             *tcc_map_at(&beside, op) = op;
     return beside;
@@ -496,7 +486,7 @@ static bool check_separate(tcc_pass_ctx *ctx, const tcc_func *f)
     tcc_attr names = tcc_attr_list(&f->attrs, tcc_schedule_keys[TCC_KEY_separate].name);
     for (size_t i = 0; i < names.list.n; i++) {
         const tcc_op *op = f->body->first;
-        while (op && !(is_field(op) && op->results[0].name && !strcmp(op->results[0].name, names.list.items[i].s)))
+        while (op && !(tcc_has_field(op) && op->results[0].name && !strcmp(op->results[0].name, names.list.items[i].s)))
             op = op->next;
         if (op)
             continue;
@@ -534,7 +524,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             return TCC_OK;
         if (!may_cut(ctx, f, &p))
             return TCC_ERR_TYPE;
-        if (p.value && is_reduction(p.value->def) && !tcc_attr_find(&p.value->def->attrs, "parts") &&
+        if (p.value && tcc_is_reduction(p.value->def) && !tcc_attr_find(&p.value->def->attrs, "parts") &&
             p.why != TCC_CUT_separate)
             p.value = tcc_stored_value(ctx->scratch, p.value, p.why != TCC_CUT_nested, is_fused, f);
         if (p.value)

@@ -19,11 +19,6 @@ typedef struct indices {
     bool are_beside; /* rows: memory is contiguous along another index */
 } indices;
 
-static bool is_reduction(const tcc_op *op)
-{
-    return op->code == TCC_OP_tensor_reduce;
-}
-
 /* Whether x can be the row's index, or is another one. */
 static bool knows(indices *in, const char *x)
 {
@@ -203,11 +198,11 @@ static bool is_one_sweep(const indices *in)
     tcc_map later = TCC_MAP(in->f->ir->arena);
     bool one = !in->extent.name && in->extent.size <= TCC_ROWS_BESIDE_HELD;
     for (tcc_op *op = one ? NULL : in->f->body->first; op; op = op->next) {
-        bool is_later = is_reduction(op);
+        bool is_later = tcc_is_reduction(op);
         for (unsigned i = 0; i < op->n_operands; i++)
             is_later |= tcc_map_get(&later, op->operands[i]) != NULL;
         bool stores = op->code == TCC_OP_tensor_write && row_of(in, op);
-        if (stores || (is_later && !is_reduction(op) && varies(in, op)))
+        if (stores || (is_later && !tcc_is_reduction(op) && varies(in, op)))
             return false;
         if (is_later && op->n_results)
             *tcc_map_at(&later, &op->results[0]) = op;
@@ -232,7 +227,7 @@ static bool is_of_rows(indices *in)
 bool tcc_rows_recognize(tcc_func *f)
 {
     const tcc_op *first = f->body->first;
-    while (first && !is_reduction(first))
+    while (first && !tcc_is_reduction(first))
         first = first->next;
     if (!first || tcc_is_naive(f))
         return false;
@@ -270,7 +265,7 @@ bool tcc_rows_can_reduce(const tcc_op *reduce, const tcc_map *of, bool are_besid
 const tcc_op *tcc_rows_parts(const tcc_func *f)
 {
     const tcc_op *op = f->body->first;
-    while (op && !(is_reduction(op) && tcc_attr_find(&op->attrs, "parts")))
+    while (op && !(tcc_is_reduction(op) && tcc_attr_find(&op->attrs, "parts")))
         op = op->next;
     return op;
 }

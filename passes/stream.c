@@ -41,11 +41,6 @@ typedef struct streaming {
     tcc_value *factor; /* NULL: 1 */
 } streaming;
 
-static bool is_reduction(const tcc_op *op)
-{
-    return op->code == TCC_OP_tensor_reduce;
-}
-
 static bool moves(const streaming *s, const tcc_value *v)
 {
     return tcc_map_get(&s->moves, v) != NULL;
@@ -68,7 +63,7 @@ static bool is_of_reductions(const streaming *s, const tcc_value *v, const tcc_t
 {
     if (!moves(s, v) || !has_fields_of(v, type))
         return false;
-    if (is_reduction(v->def))
+    if (tcc_is_reduction(v->def))
         return true;
     bool is = tcc_op_info_get(v->def->code)->flags & TCC_ELEMENTWISE;
     for (unsigned i = 0; is && i < v->def->n_operands; i++)
@@ -138,7 +133,7 @@ static tcc_value *build_before(streaming *s, tcc_value *v)
     tcc_value *known = tcc_value_map_get(s->before, v);
     if (!moves(s, v) || known != v)
         return known;
-    if (is_reduction(v->def)) {
+    if (tcc_is_reduction(v->def)) {
         tcc_value_map_set(s->before, v, TCC_EMIT(&s->b, tensor_before, v->type, v));
     } else {
         for (unsigned i = 0; i < v->def->n_operands; i++)
@@ -263,13 +258,13 @@ static bool stream_all(streaming *s, tcc_func *f)
     for (tcc_op *op = f->body->first, *next; op; op = next) {
         next = op->next;
         bool moves = any_operand(&s->moves, op), is_later = any_operand(&later, op);
-        if (is_reduction(op) && moves && !is_later && can_stream(s, op)) {
+        if (tcc_is_reduction(op) && moves && !is_later && can_stream(s, op)) {
             *tcc_map_at(&later, write_rescale(s, op)) = op;
             any = true;
         }
-        if (op->n_results && (is_later || (is_reduction(op) && moves)))
+        if (op->n_results && (is_later || (tcc_is_reduction(op) && moves)))
             *tcc_map_at(&later, &op->results[0]) = op;
-        if (op->n_results && (moves || is_reduction(op)))
+        if (op->n_results && (moves || tcc_is_reduction(op)))
             *tcc_map_at(&s->moves, &op->results[0]) = op;
     }
     return any;

@@ -28,24 +28,15 @@
 #include <string.h>
 
 #include "ir/assume.h"
+#include "ir/reduction.h"
 #include "ir/schedule_key.h"
 #include "passes/passes.h"
-
-static bool is_field(const tcc_op *op)
-{
-    return op->n_results && op->results[0].type->kind == TCC_KIND_field;
-}
-
-static bool is_reduction(const tcc_op *op)
-{
-    return op->code == TCC_OP_tensor_reduce;
-}
 
 /* The first reduction; where there is none, the first op. */
 static const tcc_op *find_start(const tcc_func *f)
 {
     const tcc_op *op = f->body->first;
-    while (op && !is_reduction(op))
+    while (op && !tcc_is_reduction(op))
         op = op->next;
     return op ? op : f->body->first;
 }
@@ -57,7 +48,7 @@ void tcc_tiler_need(const tcc_tiler *w, tcc_map *ops)
     for (tcc_op *op = w->f->body->last; op; op = op->prev) /* users come after what they use */
         for (unsigned i = 0; tcc_map_get(ops, op) && i < op->n_operands; i++) {
             tcc_op *of = op->operands[i]->def;
-            if (of && is_field(of) && !is_reduction(of))
+            if (of && tcc_has_field(of) && !tcc_is_reduction(of))
                 *tcc_map_at(ops, of) = of;
         }
 }
@@ -142,7 +133,7 @@ static void erase_fields(tcc_func *f)
 {
     for (tcc_op *op = f->body->last, *prev; op; op = prev) {
         prev = op->prev;
-        if (op->code == TCC_OP_tensor_write || is_field(op))
+        if (op->code == TCC_OP_tensor_write || tcc_has_field(op))
             tcc_op_erase(op);
     }
 }

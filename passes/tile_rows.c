@@ -33,6 +33,7 @@
 #include <math.h>
 
 #include "ir/assume.h"
+#include "ir/reduction.h"
 #include "passes/arith.h"
 #include "passes/tile.h"
 
@@ -55,16 +56,6 @@ static void begin_at(rows *r, tcc_value *column)
     r->column = column;
     r->inside = NULL;
     tcc_tiling_place(r->t, r->p->row, column);
-}
-
-static bool is_field(const tcc_op *op)
-{
-    return op->n_results == 1 && op->results[0].type->kind == TCC_KIND_field;
-}
-
-static bool is_reduction(const tcc_op *op)
-{
-    return op->code == TCC_OP_tensor_reduce;
 }
 
 static bool is_along_row(const rows *r, const tcc_op *op)
@@ -181,7 +172,7 @@ static void build_whole_rows(rows *r)
 {
     begin_at(r, tcc_build_i32(&r->t->b, 0));
     for (tcc_op *op = r->w->f->body->first; op; op = op->next)
-        if (is_reduction(op))
+        if (tcc_is_reduction(op))
             finish(r, op, build_terms(r, op));
         else if (op->code == TCC_OP_tensor_before || op->code == TCC_OP_tensor_rescale)
             keep(r, op);
@@ -208,7 +199,7 @@ static uintptr_t find_sweeps(rows *r)
         for (unsigned i = 0; i < op->n_operands; i++)
             sweep = sweep_of(r, op->operands[i]) > sweep ? sweep_of(r, op->operands[i]) : sweep;
         if (op->n_results)
-            *tcc_map_at(&r->sweeps, &op->results[0]) = (void *)(sweep + (is_reduction(op) && !is_rescaled(op)));
+            *tcc_map_at(&r->sweeps, &op->results[0]) = (void *)(sweep + (tcc_is_reduction(op) && !is_rescaled(op)));
         last = sweep > last ? sweep : last;
     }
     return last;
@@ -217,7 +208,7 @@ static uintptr_t find_sweeps(rows *r)
 /* What a sweep is for: its reductions, or in the last one stores. */
 static bool is_goal(const rows *r, const tcc_op *op, uintptr_t sweep, bool last)
 {
-    if (is_reduction(op) || op->code == TCC_OP_tensor_rescale)
+    if (tcc_is_reduction(op) || op->code == TCC_OP_tensor_rescale)
         return sweep_of(r, &op->results[0]) == sweep + 1;
     return last && op->code == TCC_OP_tensor_write && is_along_row(r, op);
 }
@@ -245,14 +236,15 @@ static bool is_of_factor(const tcc_op *op)
 /* What does not vary along the row and is known before a sweep, but was not before the last. */
 static void build_around(rows *r, uintptr_t sweep)
 {
-    for (tcc_op *op = r->w->f->body->first; op; op = op->next)
-        if (!is_field(op) || is_reduction(op) || is_along_row(r, op) || sweep_of(r, &op->results[0]) != sweep ||
-            is_of_factor(op))
+    for (tcc_op *op = r->w->f->body->first; op; op = op->next) {
+        if (!tcc_has_field(op) || tcc_is_reduction(op) || is_along_row(r, op) ||
+            sweep_of(r, &op->results[0]) != sweep || is_of_factor(op))
             continue;
-        else if (op->code == TCC_OP_tensor_rescale)
+        if (op->code == TCC_OP_tensor_rescale)
             keep(r, op);
         else
             tcc_tiling_op(r->t, op);
+    }
 }
 
 typedef TCC_VEC(tcc_op *) ops;
@@ -400,7 +392,9 @@ static tcc_value *accumulate_followed(rows *r, tcc_op *loop, const tcc_op *reduc
 /* The reduction whose terms are combined where op stands in a sweep; NULL: none. */
 static tcc_op *reduced_at(tcc_op *op)
 {
-    return op->code == TCC_OP_tensor_rescale ? op->operands[0]->def : is_reduction(op) && !is_rescaled(op) ? op : NULL;
+    return op->code == TCC_OP_tensor_rescale          ? op->operands[0]->def
+           : tcc_is_reduction(op) && !is_rescaled(op) ? op
+                                                      : NULL;
 }
 
 static tcc_value *combine(rows *r, tcc_op *loop, tcc_op *op)
@@ -413,7 +407,7 @@ static tcc_value *combine(rows *r, tcc_op *loop, tcc_op *op)
 /* Whether a sweep computes a field: it varies along the row, or changes with what is reduced. */
 static bool is_computed_in(const rows *r, const tcc_op *op, uintptr_t sweep)
 {
-    return is_field(op) && op->code != TCC_OP_tensor_before && op->code != TCC_OP_tensor_reduce &&
+    return tcc_has_field(op) && op->code != TCC_OP_tensor_before && op->code != TCC_OP_tensor_reduce &&
            (is_along_row(r, op) || sweep_of(r, &op->results[0]) > sweep);
 }
 

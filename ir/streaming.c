@@ -36,18 +36,36 @@ static const char *index_of(const tcc_op *reduce)
     return plain ? over.list.items[0].s : NULL;
 }
 
-/* Marks what reductions change, of all before `end`; whether each that the terms of `sum` need is over its index, and
+static bool has_index(const tcc_type *field, const char *index)
+{
+    bool has = false;
+    for (unsigned d = 0; d < field->rank; d++)
+        has |= field->dims[d].name == index;
+    return has;
+}
+
+/* How an op's result changes when terms over an index come, where it `needs` what does; NULL: not at all. So does a
+ * reduction over another index that each term has for itself, as an inner product is. */
+static void *change_of(const tcc_op *op, const char *index, bool needs)
+{
+    bool is_reduction = op->code == TCC_OP_tensor_reduce;
+    bool is_of_term = is_reduction && index_of(op) != index && has_index(op->results[0].type, index);
+    return needs ? &later : is_reduction && !is_of_term ? &first : NULL;
+}
+
+/* Marks what reductions change, of all before `sum`; whether each that the terms of `sum` need is over its index, and
  * needs none itself. */
 static const char *find_moving(law *l, const tcc_op *sum)
 {
     const char *index = index_of(sum), *wrong = NULL;
     bool any = false;
     for (const tcc_op *op = sum->block->first; op != sum; op = op->next) {
-        bool moves = op->code == TCC_OP_tensor_reduce, needs = false;
+        bool needs = false;
         for (unsigned i = 0; i < op->n_operands; i++)
             needs |= tcc_map_get(&l->moves, op->operands[i]) != NULL;
-        if ((moves || needs) && op->n_results)
-            *tcc_map_at(&l->moves, &op->results[0]) = needs ? &later : &first;
+        void *change = op->n_results ? change_of(op, index, needs) : NULL;
+        if (change)
+            *tcc_map_at(&l->moves, &op->results[0]) = change;
     }
     /* Users come before what they use. */
     tcc_map used = TCC_MAP(l->arena);
@@ -55,13 +73,13 @@ static const char *find_moving(law *l, const tcc_op *sum)
         bool is_used = op == sum || (op->n_results && tcc_map_get(&used, &op->results[0]));
         for (unsigned i = 0; is_used && i < op->n_operands; i++)
             *tcc_map_at(&used, op->operands[i]) = (void *)op;
-        if (op == sum || !is_used || op->code != TCC_OP_tensor_reduce)
+        const void *change = op != sum && op->n_results ? tcc_map_get(&l->moves, &op->results[0]) : NULL;
+        if (!is_used || op->code != TCC_OP_tensor_reduce || !change)
             continue;
-        bool is_first = tcc_map_get(&l->moves, &op->results[0]) == &first;
         any = true;
         if (index_of(op) != index)
             wrong = "the terms of a need a reduction over another index";
-        else if (!is_first)
+        else if (change != &first)
             wrong = "the terms of a need a reduction that needs another one itself";
     }
     return wrong ? wrong : any ? NULL : "the terms of a need no reduction";
@@ -86,14 +104,16 @@ static const tcc_normal_form *form_of_function(law *l, const tcc_op *op, int whe
     return tcc_nf_atom(&l->all, &functions[op->code], (int)op->results[0].type->elem, false, op->n_operands, args);
 }
 
-/* Where c is 1, x, else y. */
-static const tcc_normal_form *form_of_select(law *l, const tcc_op *op, int when)
+typedef const tcc_normal_form *forms(law *l, const tcc_value *v, int when);
+
+/* Where c is 1, x, else y, whose forms `of` finds; NULL where c changes. */
+static const tcc_normal_form *form_of_select(law *l, const tcc_op *op, int when, forms *of)
 {
     tcc_normal_forms *all = &l->all;
     if (tcc_map_get(&l->moves, op->operands[0]))
-        return form_of_function(l, op, when);
+        return NULL;
     const tcc_normal_form *c = tcc_nf_atom(all, op->operands[0], 0, true, 0, NULL);
-    const tcc_normal_form *x = form_of(l, op->operands[1], when), *y = form_of(l, op->operands[2], when);
+    const tcc_normal_form *x = of(l, op->operands[1], when), *y = of(l, op->operands[2], when);
     return tcc_nf_add(all, y, 1, tcc_nf_mul(all, c, tcc_nf_add(all, x, -1, y)));
 }
 
@@ -117,7 +137,10 @@ static const tcc_normal_form *form_of_op(law *l, const tcc_op *op, int when)
     case TCC_OP_arith_mul: return tcc_nf_mul(all, a[0], a[1]);
     case TCC_OP_arith_div: return tcc_nf_div(all, a[0], a[1]);
     case TCC_OP_arith_fma: return tcc_nf_add(all, a[2], 1, tcc_nf_mul(all, a[0], a[1]));
-    case TCC_OP_arith_select: return form_of_select(l, op, when);
+    case TCC_OP_arith_select: {
+        const tcc_normal_form *form = form_of_select(l, op, when, form_of);
+        return form ? form : form_of_function(l, op, when);
+    }
     case TCC_OP_math_exp: return tcc_nf_exp(all, a[0]);
     case TCC_OP_math_exp2: return tcc_nf_exp(all, tcc_nf_mul(all, tcc_nf_number(all, log(2)), a[0]));
     case TCC_OP_arith_cast: /* one that rounds is another function */
@@ -151,6 +174,43 @@ static const tcc_normal_form *form_of(law *l, const tcc_value *v, int when)
     return form;
 }
 
+/* Whether a conversion changes numbers by no more than a part of them: to 16 bits or more. */
+static bool rounds_by_a_part(const tcc_op *cast)
+{
+    tcc_scalar elem = cast->results[0].type->elem;
+    return is_float(cast->operands[0]) && is_float(&cast->results[0]) && tcc_scalar_bits(elem) >= 16;
+}
+
+/* The form of terms, in whose factors rounding is multiplication by a number close to 1, the same before and after: by
+ * its part of a term the sum is wrong at most. Elsewhere, as in an exponent, it is another function. */
+static const tcc_normal_form *form_of_terms(law *l, const tcc_value *v, int when)
+{
+    static const char rounding;
+    tcc_normal_forms *all = &l->all;
+    const tcc_op *op = v->def;
+    const tcc_normal_form *form = NULL;
+    if (!op || !tcc_map_get(&l->moves, v) || is_reduction(v) || !is_float(v))
+        return form_of(l, v, when);
+    switch (op->code) {
+    case TCC_OP_arith_mul:
+        return tcc_nf_mul(all, form_of_terms(l, op->operands[0], when), form_of_terms(l, op->operands[1], when));
+    case TCC_OP_arith_div:
+        return tcc_nf_div(all, form_of_terms(l, op->operands[0], when), form_of(l, op->operands[1], when));
+    case TCC_OP_arith_neg:
+        return tcc_nf_add(all, tcc_nf_number(all, 0), -1, form_of_terms(l, op->operands[0], when));
+    case TCC_OP_arith_select: form = form_of_select(l, op, when, form_of_terms); break;
+    case TCC_OP_arith_cast:
+        if (!rounds_by_a_part(op))
+            break;
+        form = form_of_terms(l, op->operands[0], when);
+        if (!tcc_scalar_widens(op->operands[0]->type->elem, op->results[0].type->elem))
+            form = tcc_nf_mul(all, form, tcc_nf_atom(all, &rounding, (int)v->type->elem, false, 0, NULL));
+        break;
+    default: break;
+    }
+    return form ? form : form_of(l, v, when);
+}
+
 /* ---- the law ---------------------------------------------------------------------------------- */
 
 /* What A is computed of changes where what it is computed of does, too. */
@@ -178,8 +238,8 @@ const char *tcc_streaming_wrong(const tcc_op *rescale, tcc_arena *arena)
     if (sum->n_operands > 1 && tcc_map_get(&l.moves, sum->operands[1]))
         return "which terms a has depends on a reduction";
     mark_factor(&l, sum, rescale);
-    const tcc_normal_form *before = form_of(&l, sum->operands[0], BEFORE),
-                          *after = form_of(&l, sum->operands[0], AFTER);
+    const tcc_normal_form *before = form_of_terms(&l, sum->operands[0], BEFORE),
+                          *after = form_of_terms(&l, sum->operands[0], AFTER);
     const tcc_normal_form *factor = form_of(&l, rescale->operands[1], AFTER);
     if (l.all.too_long)
         return "the terms of a are too long to be compared";

@@ -11,8 +11,9 @@
 
 #include "ir/ir.h"
 
-/* Proves the law for a tensor.rescale, over the reals; returns what is wrong, in the arena, or NULL. What compilers
- * have found A with is not used: both sides are brought into a normal form. */
+/* Proves the law for a tensor.rescale, over the reals, where a factor of the terms that is rounded to 16 bits or more
+ * is itself, times the same number close to 1 before and after; returns what is wrong, in the arena, or NULL. What
+ * compilers have found A with is not used: both sides are brought into a normal form. */
 const char *tcc_streaming_wrong(const tcc_op *rescale, tcc_arena *arena);
 
 #endif

@@ -317,15 +317,21 @@ static void check_before(verifier *v, const tcc_op *op)
         ERROR(v, op, "a is not a reduction");
 }
 
+/* A sum may have more indices than what it is multiplied by, as a product has that of its columns. */
 static void check_rescale(verifier *v, const tcc_op *op)
 {
-    const tcc_type *a = op->operands[0]->type;
-    if (op->operands[1]->type != a || op->results[0].type != a) {
-        tcc_verify_same(v, op, "a", a, "by", op->operands[1]->type);
-        tcc_verify_same(v, op, "a", a, "r", op->results[0].type);
+    const tcc_type *a = op->operands[0]->type, *by = op->operands[1]->type;
+    tcc_verify_same(v, op, "a", a, "r", op->results[0].type);
+    for (unsigned d = 0; d < by->rank; d++)
+        if (!has_index(a, by->dims[d].name)) {
+            ERROR(v, op, "a is %s and by is %s, which has another index", TEXT(a), TEXT(by));
+            return;
+        }
+    if (by->elem != a->elem) {
+        ERROR(v, op, "a is %s and by is %s, of another element type", TEXT(a), TEXT(by));
         return;
     }
-    const char *wrong = tcc_streaming_wrong(op, v->arena);
+    const char *wrong = op->results[0].type == a ? tcc_streaming_wrong(op, v->arena) : NULL;
     if (wrong)
         ERROR(v, op, "%s", wrong);
 }

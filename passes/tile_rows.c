@@ -30,11 +30,10 @@
  * condition serves all elements of each.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <math.h>
-
 #include "ir/assume.h"
 #include "ir/reduction.h"
 #include "passes/arith.h"
+#include "passes/in_step.h"
 #include "passes/tile.h"
 
 typedef struct rows {
@@ -125,25 +124,6 @@ static tcc_value *build_terms(rows *r, const tcc_op *reduce)
     return v;
 }
 
-static const tcc_op *user_of(const tcc_op *reduce, tcc_opcode code)
-{
-    const tcc_use *u = reduce->results[0].uses;
-    while (u && u->op->code != code)
-        u = u->next;
-    return u ? u->op : NULL;
-}
-
-/* Whether a sum is rescaled while terms come; whether a reduction is what such a sum is kept in step with. */
-static bool is_rescaled(const tcc_op *reduce)
-{
-    return user_of(reduce, TCC_OP_tensor_rescale) != NULL;
-}
-
-static bool is_followed(const tcc_op *reduce)
-{
-    return user_of(reduce, TCC_OP_tensor_before) != NULL;
-}
-
 static tcc_value *build_reduce(rows *r, const tcc_op *reduce, tcc_value *terms)
 {
     tcc_value *v = TCC_EMIT(&r->t->b, tile_reduce, tile_type(r, reduce, 1), terms);
@@ -155,7 +135,7 @@ static tcc_value *build_reduce(rows *r, const tcc_op *reduce, tcc_value *terms)
 /* What its terms, or its partial results, are reduced to; one that was followed is its own result. */
 static void finish(rows *r, const tcc_op *reduce, tcc_value *terms)
 {
-    tcc_value *v = is_followed(reduce) && !r->w->held.one_sweep ? terms : build_reduce(r, reduce, terms);
+    tcc_value *v = tcc_is_followed(reduce) && !r->w->held.one_sweep ? terms : build_reduce(r, reduce, terms);
     v->name = reduce->results[0].name;
     tcc_value_map_set(r->t->map, &reduce->results[0], v);
 }
@@ -199,7 +179,7 @@ static uintptr_t find_sweeps(rows *r)
         for (unsigned i = 0; i < op->n_operands; i++)
             sweep = sweep_of(r, op->operands[i]) > sweep ? sweep_of(r, op->operands[i]) : sweep;
         if (op->n_results)
-            *tcc_map_at(&r->sweeps, &op->results[0]) = (void *)(sweep + (tcc_is_reduction(op) && !is_rescaled(op)));
+            *tcc_map_at(&r->sweeps, &op->results[0]) = (void *)(sweep + (tcc_is_reduction(op) && !tcc_is_rescaled(op)));
         last = sweep > last ? sweep : last;
     }
     return last;
@@ -287,7 +267,7 @@ static tcc_value *begin_tile(rows *r, const part_tiles *t, tcc_value *number)
 /* How many partial results of a row go from tile to tile. */
 static int64_t width_of(const rows *r, const tcc_op *reduce)
 {
-    return is_followed(reduce) ? 1 : r->kept;
+    return tcc_is_followed(reduce) ? 1 : r->kept;
 }
 
 static tcc_op *begin_loop(rows *r, const ops *reductions)
@@ -325,23 +305,10 @@ static tcc_value *slice_terms(rows *r, tcc_value *terms, const tcc_type *type, i
     return v;
 }
 
-/* The factor of a sum; 1 in the first tile, before which there is no term. */
-static tcc_value *build_factor(rows *r, const tcc_op *rescale, const tcc_type *type)
+/* Whether there is no term before the tile. */
+static tcc_value *build_is_first(rows *r)
 {
-    tcc_builder *b = &r->t->b;
-    tcc_value *by = tcc_value_map_get(r->t->map, TCC_VIEW(tensor_rescale, rescale)->by);
-    tcc_value *first = tcc_arith_cmp(b, "eq", r->column, tcc_build_i32(b, 0));
-    tcc_value *one = tcc_build_float(b, by->type, 1);
-    by = TCC_EMIT(b, arith_select, by->type, tcc_tiling_broadcast(r->t, first, by->type), one, by);
-    return tcc_tiling_broadcast(r->t, by, type);
-}
-
-static tcc_value *multiply_add(rows *r, tcc_value *x, tcc_value *y, tcc_value *z)
-{
-    tcc_builder *b = &r->t->b;
-    if (x->type->elem == TCC_f32 || x->type->elem == TCC_f64)
-        return TCC_EMIT(b, arith_fma, x->type, x, y, z);
-    return TCC_EMIT(b, arith_add, x->type, TCC_EMIT(b, arith_mul, x->type, x, y), z);
+    return tcc_arith_cmp(&r->t->b, "eq", r->column, tcc_build_i32(&r->t->b, 0));
 }
 
 /* Combines a tile's terms with those before, which rescale multiplies, if it is not NULL. */
@@ -350,28 +317,13 @@ static tcc_value *accumulate(rows *r, tcc_op *loop, const tcc_op *reduce, const 
     const tcc_type *type = tile_type(r, reduce, r->kept);
     tcc_value *acc = tcc_block_add_arg(loop->regions[0], type, "acc"), *terms = build_terms(r, reduce);
     tcc_opcode code = tcc_reduction_op(tcc_reduction_of(reduce));
-    tcc_value *factor = rescale ? build_factor(r, rescale, type) : NULL;
+    tcc_value *factor = rescale ? tcc_in_step(r->t, rescale, build_is_first(r), type) : NULL;
     for (int64_t i = 0; i < r->t->sizes[r->along]; i += r->kept) {
         tcc_value *with[] = {acc, slice_terms(r, terms, type, i)};
-        acc = factor && !i ? multiply_add(r, acc, factor, with[1])
+        acc = factor && !i ? tcc_multiply_add(r->t, acc, factor, with[1])
                            : &tcc_op_create(&r->t->b, code, 2, with, 1, &type)->results[0];
     }
     return acc;
-}
-
-/* A reduction that sums are kept in step with, as they see it: where there was no number yet, the least or greatest,
- * from which differences are numbers. */
-static void follow(rows *r, const tcc_value *as, tcc_reduction kind, tcc_value *v)
-{
-    tcc_scalar elem = v->type->elem;
-    tcc_cell start = tcc_reduction_start(kind, elem);
-    bool is_infinite = tcc_scalar_classify(elem) == TCC_CLASS_FLOAT && isinf(tcc_round_float(start.f, elem));
-    if (is_infinite) {
-        tcc_value *least = tcc_build_float(&r->t->b, v->type, tcc_decode(tcc_encode(start, elem) - 1, elem).f);
-        tcc_value *with[] = {v, least};
-        v = &tcc_op_create(&r->t->b, tcc_reduction_op(kind), 2, with, 1, &v->type)->results[0];
-    }
-    tcc_value_map_set(r->t->map, as, v);
 }
 
 /* Reduces a tile's terms, and combines the result with what was before. */
@@ -382,25 +334,14 @@ static tcc_value *accumulate_followed(rows *r, tcc_op *loop, const tcc_op *reduc
     tcc_value *before = tcc_block_add_arg(loop->regions[0], type, "before");
     tcc_value *with[] = {before, build_reduce(r, reduce, build_terms(r, reduce))};
     tcc_value *after = &tcc_op_create(&r->t->b, tcc_reduction_op(kind), 2, with, 1, &type)->results[0];
-    follow(r, &reduce->results[0], kind, after);
-    for (const tcc_use *u = reduce->results[0].uses; u; u = u->next)
-        if (u->op->code == TCC_OP_tensor_before)
-            follow(r, &u->op->results[0], kind, before);
+    tcc_follow(r->t, reduce, before, after);
     return after;
-}
-
-/* The reduction whose terms are combined where op stands in a sweep; NULL: none. */
-static tcc_op *reduced_at(tcc_op *op)
-{
-    return op->code == TCC_OP_tensor_rescale          ? op->operands[0]->def
-           : tcc_is_reduction(op) && !is_rescaled(op) ? op
-                                                      : NULL;
 }
 
 static tcc_value *combine(rows *r, tcc_op *loop, tcc_op *op)
 {
-    const tcc_op *reduce = reduced_at(op);
-    return is_followed(reduce) ? accumulate_followed(r, loop, reduce)
+    const tcc_op *reduce = tcc_reduced_at(op);
+    return tcc_is_followed(reduce) ? accumulate_followed(r, loop, reduce)
                                : accumulate(r, loop, reduce, op == reduce ? NULL : op);
 }
 
@@ -418,8 +359,8 @@ static void build_sweep(rows *r, uintptr_t sweep, bool last)
     bool any = false;
     for (tcc_op *op = r->w->f->body->first; op; op = op->next) {
         any |= is_goal(r, op, sweep, last);
-        if (is_goal(r, op, sweep, last) && reduced_at(op))
-            TCC_PUSH(r->w->ctx->scratch, &reductions, reduced_at(op));
+        if (is_goal(r, op, sweep, last) && tcc_reduced_at(op))
+            TCC_PUSH(r->w->ctx->scratch, &reductions, tcc_reduced_at(op));
     }
     if (!any)
         return;
@@ -429,7 +370,7 @@ static void build_sweep(rows *r, uintptr_t sweep, bool last)
     for (tcc_op *op = r->w->f->body->first; op; op = op->next)
         if (!tcc_map_get(&needed, op)) {
             continue;
-        } else if (is_goal(r, op, sweep, last) && reduced_at(op)) {
+        } else if (is_goal(r, op, sweep, last) && tcc_reduced_at(op)) {
             tcc_value *acc = combine(r, loop, op);
             TCC_PUSH(r->w->ctx->scratch, &combined, acc);
         } else if (op->code == TCC_OP_tensor_write) {

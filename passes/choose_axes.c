@@ -20,6 +20,7 @@
 
 #include "ir/schedule_key.h"
 #include "ir/target.h"
+#include "passes/cascade.h"
 #include "passes/passes.h"
 
 static bool is_tiled(const tcc_func *f, const char *index)
@@ -274,12 +275,28 @@ static bool find_axes_of_output(const tcc_func *f, axes *out)
     return write && list_axes(m, indices[n - 1], n, indices, out);
 }
 
+/* The rows and columns of what is summed, and the other indices of the output that has all. */
+static bool find_axes_of_stream(const tcc_func *f, axes *out)
+{
+    tcc_cascade c;
+    const char *indices[TCC_MAX_AXES];
+    size_t n = 0;
+    if (!tcc_cascade_of(f, &c))
+        return false;
+    tcc_attr order = tcc_space_order(f, c.sums[0].sum->results[0].type);
+    for (; n < order.list.n && n < TCC_MAX_AXES; n++)
+        indices[n] = order.list.items[n].s;
+    return list_axes(c.rows, c.columns, n, indices, out);
+}
+
 bool tcc_choose_axes(tcc_func *f)
 {
     products p = {0};
     axes found;
-    bool multiplies = !tcc_is_naive(f) && find_products(f, &p);
-    if (!(multiplies ? find_axes_of_products(&p, &found) : find_axes_of_output(f, &found)))
+    bool streams = tcc_attr_find(&f->attrs, "stream"), multiplies = !streams && !tcc_is_naive(f) && find_products(f, &p);
+    if (!(streams      ? find_axes_of_stream(f, &found)
+          : multiplies ? find_axes_of_products(&p, &found)
+                       : find_axes_of_output(f, &found)))
         return false;
     tcc_attr_set_strs(f->ir, &f->attrs, "axes", found.n, found.names);
     for (tcc_op *op = f->body->first; op; op = op->next)

@@ -194,18 +194,18 @@ bool tcc_lay_out_operands(tcc_pass_ctx *ctx, tcc_func *f, const tcc_schedule *s)
         if (op->code != TCC_OP_tile_mma || instr.list.n != 3)
             continue;
         tcc_op *a = tcc_tiled_load(op, 0, ctx->scratch), *b = tcc_tiled_load(op, 1, ctx->scratch);
-        if (!a || !b)
-            continue;
-        if (is_staged_operand(s, op, 0, a))
-            passes->lay_out(ctx->ir, s, a, 1, instr.list.items[0].i, copy);
-        if (is_staged_operand(s, op, 1, b))
-            passes->lay_out(ctx->ir, s, b, 0, instr.list.items[1].i, copy);
-        if (!strcmp(copy, "tma")) {
-            share_loads(s, a, b);
-            set_cache(f, a, tensor_of(a));
-            set_cache(f, b, tensor_of(b));
+        tcc_op *const loads[] = {a, b};
+        for (unsigned i = 0; i < 2; i++) {
+            if (!loads[i])
+                continue;
+            if (is_staged_operand(s, op, i, loads[i]))
+                passes->lay_out(ctx->ir, s, loads[i], !i, instr.list.items[i].i, copy);
+            if (!strcmp(copy, "tma"))
+                set_cache(f, loads[i], tensor_of(loads[i]));
+            any = true;
         }
-        any = true;
+        if (a && b && !strcmp(copy, "tma"))
+            share_loads(s, a, b);
     }
     return any;
 }

@@ -31,7 +31,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         }
         int64_t n = !tcc_schedule_is_valid(&s)       ? 0
                     : shape.n_max == shape.n_step ? shape.n_max
-                                                  : tcc_schedule_instr_n(&s, target);
+                                                  : tcc_schedule_instr_columns(&s, target, op->results[0].type->dims[1].size);
         tcc_arrangement u;
         if (n && tcc_arrange(&s, &u) && tcc_mma_sync_of_block(target, instr, u.block, a, b, acc)) {
             shape.m = u.block.m;

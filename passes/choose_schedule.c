@@ -441,7 +441,7 @@ tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     if (!multiplies) {
         tcc_status wrong = check_keys(&ch);
         *changed = true;
-        return wrong ? wrong : tcc_choose_pointwise(&ch);
+        return wrong ? wrong : ch.c.streams ? tcc_choose_stream(&ch) : tcc_choose_pointwise(&ch);
     }
     ch.s.target = ch.target;
     ch.s.instr = instr_of(&ch);

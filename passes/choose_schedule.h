@@ -6,6 +6,7 @@
  * choose_schedule_cluster.c    CTAs that share loads
  * choose_schedule_warps.c      warps that multiply registers
  * choose_schedule_rdna.c       RDNA
+ * choose_schedule_streams.c    kernels that stream
  * choose_schedule_pointwise.c  kernels without a product
  * tile_menu.c                  further tiles for kernels whose extents are not known
  * skeleton.c                   the search for the candidate that costs least
@@ -99,6 +100,8 @@ void tcc_tile_menu_print(tcc_str *out, const tcc_func *first);
 bool tcc_choice_offer(tcc_choice *ch);
 /* Sets what a function whose body has changed needs of registers (pressure.h). */
 void tcc_choose_pressure(tcc_pass_ctx *ctx, tcc_func *f);
+/* Completes the schedule of a kernel that streams. */
+tcc_status tcc_choose_stream(tcc_choice *ch);
 /* Runs choose-schedule on a function, which may be a step of a variant. A complete schedule is unchanged. */
 tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed);
 

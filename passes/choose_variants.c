@@ -621,6 +621,26 @@ static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_spa
     return TCC_OK;
 }
 
+/* ---- kernels that stream ------------------------------------------------------------------- */
+
+/* A variant whose last tile along the streamed index may go beyond its end, and one where it does not: what is beyond
+ * need not be masked. All is copied by TMA. */
+static tcc_status choose_stream(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *c)
+{
+    enum { WHOLE_TILES = 128 }; /* of which tiles along the index are parts */
+    const tcc_value *by;
+    tcc_attr_set_str(ctx->ir, &f->attrs, "kernel", tcc_func_kernel(f));
+    tcc_assume(f, NULL, NULL, 0);
+    assume_others(f, c, &tcc_copying_by_tma);
+    if (c->k_extent.name)
+        tcc_assume(f, "min", c->k_extent.name, 1);
+    if (!c->k_extent.name || tcc_assumes_multiple(f, c->k_extent, WHOLE_TILES, &by))
+        return TCC_OK;
+    add_variant(ctx, f, "any");
+    tcc_assume(f, "multiple", c->k_extent.name, WHOLE_TILES);
+    return TCC_OK;
+}
+
 static tcc_status refuse_naive(tcc_pass_ctx *ctx, const tcc_func *f)
 {
     tcc_error(
@@ -654,7 +674,7 @@ static tcc_status choose(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return TCC_ERR_UNSUPPORTED;
     *changed = true;
     if (!multiplies)
-        return choose_pointwise(ctx, f, &c);
+        return c.streams ? choose_stream(ctx, f, &c) : choose_pointwise(ctx, f, &c);
     const tcc_copying *how = passes->copying;
     bool same = how->direct == how->first;
     tcc_attr_set_str(ctx->ir, &f->attrs, "kernel", tcc_func_kernel(f));

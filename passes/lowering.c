@@ -352,6 +352,9 @@ void tcc_low_begin(tcc_lowering *l, tcc_pass_ctx *ctx, tcc_func *f, const tcc_lo
         if (tcc_attr_is_record(assumes.list.items[i], "min", "si") ||
             tcc_attr_is_record(assumes.list.items[i], "max", "si"))
             tcc_low_require(l, 3, assumes.list.items[i].list.items);
+        else if (tcc_attr_is_record(assumes.list.items[i], "multiple", "si"))
+            tcc_low_require_multiple(l, (tcc_dim){.name = assumes.list.items[i].list.items[1].s},
+                                     assumes.list.items[i].list.items[2].i);
     l->b = tcc_builder_at_end(l->body);
 }
 

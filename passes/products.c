@@ -108,12 +108,12 @@ static tcc_sum_parts parts_of(const tcc_op *sum)
     return parts.list.n == 3 ? (tcc_sum_parts){p[0].s, p[1].i, p[2].i} : (tcc_sum_parts){NULL, 1, 1};
 }
 
-bool tcc_product_find(tcc_op *reduce, tcc_product *out)
+bool tcc_product_of_terms(tcc_op *reduce, tcc_product *out)
 {
     const tcc_op *product = TCC_VIEW(tensor_reduce, reduce)->a->def;
     tcc_attr over = tcc_attr_list(&reduce->attrs, "over");
     if (!product || product->code != TCC_OP_arith_mul || over.list.n != 1 || !reduce->results[0].type->rank ||
-        reduce->n_operands > 1 || tcc_reduction_of(reduce) != TCC_REDUCTION_SUM ||
+        tcc_reduction_of(reduce) != TCC_REDUCTION_SUM ||
         tcc_attr_find(&reduce->attrs, "rounded"))
         return false;
     *out = (tcc_product){.sum = reduce,
@@ -124,7 +124,12 @@ bool tcc_product_find(tcc_op *reduce, tcc_product *out)
         out->of[i].value = narrow_value(product->operands[i]);
     const tcc_type *a = out->of[0].value->type, *b = out->of[1].value->type;
     bool own = lacks_index(a, b) || lacks_index(b, a);
-    if (!own || !tcc_field_has_index(a, out->k) || !tcc_field_has_index(b, out->k))
+    return own && tcc_field_has_index(a, out->k) && tcc_field_has_index(b, out->k);
+}
+
+bool tcc_product_find(tcc_op *reduce, tcc_product *out)
+{
+    if (reduce->n_operands > 1 || !tcc_product_of_terms(reduce, out))
         return false;
     for (int i = 0; i < 2; i++)
         out->of[i].read = covering_read(out->of[i].value, reduce->block->func->ir->arena);

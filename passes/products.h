@@ -31,6 +31,8 @@ typedef struct tcc_product {
 /* Whether a reduction is a sum over one index of products of two factors that both have it, one with an index that the
  * other lacks; whatever the target multiplies, and whether tensors cover the factors. */
 bool tcc_product_find(tcc_op *reduce, tcc_product *out);
+/* The same whatever has the factors' indices, also of some of the terms: a condition says of which. */
+bool tcc_product_of_terms(tcc_op *reduce, tcc_product *out);
 /* Whether matrix instructions can compute it: its element types are such that the target multiplies them together, and
  * a tensor covers each factor; and whether the kernel computes it so, because its schedule does not say otherwise. */
 bool tcc_product_can_be(const tcc_op *reduce, tcc_product *out);

@@ -50,19 +50,27 @@ static void add_operands(tcc_room *r, exchanges *x, const tcc_schedule *s, const
     }
 }
 
+/* Whether a load serves a whole loop. */
+static bool is_once(const tcc_op *load)
+{
+    return load->block->parent && load->block->parent->code == TCC_OP_tile_grid;
+}
+
 tcc_room tcc_room_of(tcc_func *f, const tcc_schedule *s, tcc_arena *scratch)
 {
     bool has_barriers = tcc_target_can(s->target, TCC_CAN_wgmma);
     tcc_room r = {.all = s->target->smem_bytes, .barriers = has_barriers ? tcc_ring_bytes(1) : 0};
+    int64_t once = 0; /* of what is copied for a whole loop */
     exchanges x = {0};
     tcc_map seen = TCC_MAP(scratch);
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
         if (op->code == TCC_OP_tile_load && tcc_attr_find(&op->attrs, "copy"))
-            r.stage += tcc_panels_of(op).stage_bytes;
+            *(is_once(op) ? &once : &r.stage) += tcc_panels_of(op).stage_bytes;
         else if (op->code == TCC_OP_tile_mma)
             add_operands(&r, &x, s, op, &seen, scratch);
         else if (op->code == TCC_OP_scf_for)
             r.others += handed_bytes(op);
+    r.others += once ? once + r.barriers : 0;
     r.own += r.own ? tcc_ring_bytes(TCC_OWN_STAGES) : 0;
     for (int e = 0; e < TCC_SCALAR_COUNT; e++)
         r.others += x.bytes[0][e] + x.bytes[1][e];

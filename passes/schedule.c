@@ -319,14 +319,19 @@ int64_t tcc_schedule_registers(const tcc_schedule *s, const tcc_target *t, int64
     return left < most ? left : most;
 }
 
-int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t)
+int64_t tcc_schedule_instr_columns(const tcc_schedule *s, const tcc_target *t, int64_t columns)
 {
     /* ptxas gives every warpgroup the registers of an even share before setmaxnreg, and refuses
      * an instruction whose accumulators do not fit into them (C7602): of 128, n = 200 does. */
-    int64_t room = even_share(t, tcc_schedule_threads(s)) - TCC_INSTR_REGISTERS, n = s->n;
+    int64_t room = even_share(t, tcc_schedule_threads(s)) - TCC_INSTR_REGISTERS, n = columns;
     while (n / 2 > room && n % 16 == 0)
         n /= 2;
     return n / 2 > room ? 0 : n;
+}
+
+int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t)
+{
+    return tcc_schedule_instr_columns(s, t, s->n);
 }
 
 /* name value, name value, …; an index that has no name is none of the language's. */

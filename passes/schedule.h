@@ -123,7 +123,9 @@ enum { TCC_FEW_COPIES = 20 };
 /* The registers that ptxas reserves in a warpgroup's even share besides the accumulators of an
  * instruction. */
 enum { TCC_INSTR_REGISTERS = 28 };
-/* Width of one matrix instruction, 0 when no number of them side by side makes up the tile. */
+/* Width of one matrix instruction of those that multiply a tile of this many columns, 0 when no number of them side by side
+ * makes it up; of the schedule's tile. */
+int64_t tcc_schedule_instr_columns(const tcc_schedule *s, const tcc_target *t, int64_t columns);
 int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t);
 
 /* ---- warps and waves, which multiply registers (schedule_warps.c) ------------------------------------------- */

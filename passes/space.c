@@ -87,6 +87,9 @@ static bool is_fixed(const tcc_func *f, const tcc_space *c)
 static void fill_axes(const tcc_func *f, size_t n_axes, const char *const *axes, tcc_space *out)
 {
     *out = (tcc_space){.n_axes = n_axes, .row = tcc_attr_str(&f->attrs, "row", NULL)};
+    out->k = tcc_attr_str(&f->attrs, "stream", NULL);
+    out->streams = out->k;
+    out->k_extent = out->k ? tcc_index_extent(f, out->k) : (tcc_dim){0};
     out->along = !out->row || !tcc_index_same(axes[0], out->row);
     for (size_t i = 0; i < n_axes; i++) {
         tcc_dim extent = tcc_index_extent(f, axes[i]);

@@ -36,10 +36,11 @@ typedef struct tcc_space {
     int along; /* which axis that is: 1, or 0 where rows are beside each other, and memory contiguous across them */
     int64_t vector;  /* without a product neighbours along n that are 16 bytes of the widest elements along it, of
                         tensors with all indices; 1 where a thread computes one element */
+    bool streams; /* products are of what others and reductions along an index give (passes/cascade.h), not among sums */
     size_t n_sums, n_operands;
     tcc_sum *sums;             /* of products, in the function's order */
     tcc_sum_operand *operands; /* of all sums; what several sums read alike is one */
-    const char *k;             /* of the first sum */
+    const char *k;             /* of the first sum; where it streams, along what */
     tcc_dim k_extent;
     tcc_sum_parts parts; /* of all sums */
     bool fixed;          /* m is that of the one operand that is computed, whatever the schedule says */

@@ -17,8 +17,8 @@
  * A field becomes a tile whose extent is 1 along each of m and n that the field does not have (tiling.h). Only
  * those are computed that something is written of.
  *
- * How reductions are computed is a matter of their kind: sums of products by matrix instructions (tile_products.c),
- * along whole rows (tile_rows.c), or term by term (tile_terms.c). The axes say which kind a kernel has (space.h).
+ * How reductions are computed is a matter of their kind: sums of products by matrix instructions (tile_products.c; of
+ * what is computed of others, tile_streams.c), along whole rows (tile_rows.c), or term by term (tile_terms.c). The axes say which kind a kernel has (space.h).
  *
  * Requires choose-schedule. After it no field is left.
  */
@@ -71,6 +71,8 @@ void tcc_tiler_write(tcc_tiler *w, const tcc_op *op)
     int64_t sizes[] = {w->t.sizes[0], w->t.sizes[1]};
     if (w->space.row && tcc_map_position(op, w->space.row) < 0)
         sizes[w->space.along] = 1;
+    if (w->space.streams && tcc_map_position(op, w->t.axes[1]) < 0)
+        sizes[1] = 1;
     w->t.b.loc = op->loc;
     v = tcc_tiling_broadcast(&w->t, v, tcc_type_sized(w->f->ir, TCC_KIND_tile, v->type->elem, 2, sizes));
     tcc_tiling_access(&w->t, op, TCC_OP_tile_store, (tcc_value *[]){v, tensor}, 2, 0, NULL);
@@ -142,7 +144,9 @@ static void erase_fields(tcc_func *f)
 
 static const tcc_tile_kind *kind_of(const tcc_space *c)
 {
-    return c->n_sums ? &tcc_tile_products : c->row ? &tcc_tile_rows : &tcc_tile_terms;
+    return c->n_sums     ? &tcc_tile_products
+           : c->streams ? &tcc_tile_streams
+           : c->row ? &tcc_tile_rows : &tcc_tile_terms;
 }
 
 static bool check(tcc_tiler *w, const tcc_tile_kind *kind)

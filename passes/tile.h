@@ -14,7 +14,7 @@ typedef struct tcc_tiler {
     tcc_func *f;
     tcc_space space;
     tcc_map written;       /* what is written, and the ops that it is computed of */
-    tcc_schedule schedule; /* with products */
+    tcc_schedule schedule; /* with products; of streams k is what they go along */
     tcc_rows_tile held;    /* without: how warps hold a tile */
     tcc_op *grid;
     tcc_tiling t; /* builds at the end of the grid's region; its sizes are those of a tile */
@@ -31,8 +31,9 @@ typedef struct tcc_tile_kind {
     void (*build)(tcc_tiler *w);
 } tcc_tile_kind;
 
-/* Sums of products, by matrix instructions; reductions along rows; all others, one term after the other. */
-extern const tcc_tile_kind tcc_tile_products, tcc_tile_rows, tcc_tile_terms;
+/* Sums of products, by matrix instructions; those of what is computed of others and of reductions along the same index;
+ * reductions along rows; all others, one term after the other. */
+extern const tcc_tile_kind tcc_tile_products, tcc_tile_streams, tcc_tile_rows, tcc_tile_terms;
 
 /* Adds the fields that ops in a set are computed of, as far as reductions, whose results are there already. */
 void tcc_tiler_need(const tcc_tiler *w, tcc_map *ops);

@@ -1,0 +1,97 @@
+/* choose_schedule_streams: the schedule of a kernel that streams (passes/cascade.h).
+ *
+ * Each consumer warpgroup has 64 rows; a tile has all columns of sums, and as many elements along the index that is
+ * streamed as leave registers for the scores beside the sums, and shared memory for two stages.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/machine.h"
+#include "ir/schedule_key.h"
+#include "passes/cascade.h"
+#include "passes/choose_schedule.h"
+#include "passes/skeleton.h"
+
+enum { MOST = 128, STEP = 16, STAGES = 2, SWIZZLE = 128, GROUP = 1024, WARPGROUPS = 2 };
+
+/* Registers of a consumer thread: sums and scores, these once more as an operand of half as many bits, and what rows
+ * and addresses need. */
+static int64_t registers_of(const tcc_cascade *c, const tcc_schedule *s)
+{
+    enum { OTHERS = 40, WARPGROUP_LANES = 128 };
+    int64_t rows = s->m / s->warpgroups, sums = rows * s->n, scores = rows * s->k;
+    return ((int64_t)c->n_sums * sums + (int64_t)c->n_scores * scores + scores / 2) / WARPGROUP_LANES + OTHERS;
+}
+
+static bool has_room(tcc_choice *ch, const tcc_cascade *c)
+{
+    int64_t producer;
+    return registers_of(c, &ch->s) <= tcc_schedule_registers(&ch->s, ch->target, &producer) &&
+           tcc_skeleton_can_fill(ch);
+}
+
+/* The user's sizes: of rows and of the index that is streamed; columns are whole. */
+static tcc_status read_tile(tcc_choice *ch, const tcc_cascade *c)
+{
+    const struct {
+        const char *index;
+        int64_t *size, step, most;
+        bool *given;
+    } dims[] = {{c->rows, &ch->s.m, TCC_WGMMA_ROWS, 3 * TCC_WGMMA_ROWS, &ch->given_m},
+                {c->columns, &ch->s.n, ch->s.n, ch->s.n, &ch->given_n},
+                {c->along, &ch->s.k, STEP, 2 * MOST, &ch->given_k}};
+    tcc_attr tile = tcc_attr_list(&ch->f->attrs, "tile");
+    for (size_t i = 0; i + 1 < tile.list.n; i += 2) {
+        size_t d = 0;
+        int64_t size = tile.list.items[i + 1].i;
+        while (d < 3 && !tcc_index_same(dims[d].index, tile.list.items[i].s))
+            d++;
+        if (d == 3)
+            return TCC_CHOICE_REFUSE(ch, "tile", "tile %s: every CTA takes one value of it", tile.list.items[i].s);
+        if (size < dims[d].step || size % dims[d].step || size > dims[d].most)
+            return TCC_CHOICE_REFUSE(ch, "tile", "tile %s %lld: need a multiple of %lld up to %lld",
+                                     tile.list.items[i].s, (long long)size, (long long)dims[d].step,
+                                     (long long)dims[d].most);
+        *dims[d].size = size;
+        *dims[d].given = true;
+    }
+    return TCC_OK;
+}
+
+/* The most elements along the streamed index for which there is room; else as few as there can be. */
+static void choose_depth(tcc_choice *ch, const tcc_cascade *c)
+{
+    for (ch->s.k = MOST; ch->s.k > STEP && !has_room(ch, c); ch->s.k -= STEP)
+        ;
+}
+
+tcc_status tcc_choose_stream(tcc_choice *ch)
+{
+    tcc_cascade c;
+    tcc_schedule *s = &ch->s;
+    if (!tcc_cascade_of(ch->f, &c))
+        return TCC_OK;
+    *s = (tcc_schedule){.target = ch->target,
+                        .m = WARPGROUPS * TCC_WGMMA_ROWS,
+                        .n = tcc_index_extent(ch->f, c.columns).size,
+                        .k = MOST,
+                        .stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, STAGES),
+                        .producer = TCC_PRODUCER_WARPGROUP,
+                        .swizzle = SWIZZLE,
+                        .epilogue = TCC_STORING_TMA,
+                        .instr = TCC_INSTR_WGMMA,
+                        .group = GROUP,
+                        .cluster_m = 1,
+                        .cluster_n = 1,
+                        .cluster_k = 1,
+                        .split = 1};
+    tcc_status status = read_tile(ch, &c);
+    if (status)
+        return status;
+    s->warpgroups = s->m / TCC_WGMMA_ROWS;
+    if (!ch->given_k)
+        choose_depth(ch, &c);
+    status = tcc_skeleton_fill(ch);
+    if (status)
+        return status;
+    tcc_schedule_set(ch->f, s, c.rows, c.columns, c.along);
+    return TCC_OK;
+}

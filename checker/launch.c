@@ -105,17 +105,17 @@ static bool same_tensors(const tcc_lplan *p, const tcc_func *step)
 
 static bool count_ctas(tcc_launch *l)
 {
-    tcc_attr grid = tcc_attr_list(&l->f->attrs, "grid");
     int64_t cluster = tcc_attr_int(&l->f->attrs, "cluster_ctas", 1);
     l->n_ctas = tcc_launch_ctas(l->sizes, l->f);
     if (l->n_ctas < 0)
-        return tcc_launch_wrong(l, TCC_ERR_INTERNAL, NULL, "malformed entry in 'grid'");
+        return tcc_launch_wrong(l, TCC_ERR_INTERNAL, NULL, "'grid' names a dimension that the kernel does not have");
     if (cluster < 1 || l->n_ctas % cluster)
         return tcc_launch_wrong(l, TCC_ERR_INTERNAL, NULL, "'grid' makes %lld CTAs, in clusters of %lld",
                                 (long long)l->n_ctas, (long long)cluster);
+    tcc_attr grid = tcc_attr_list(&l->f->attrs, "grid");
     for (size_t i = 0; i < grid.list.n; i++) {
-        const tcc_attr *axis = grid.list.items[i].list.items;
-        l->counts_tiles |= axis[0].kind != TCC_ATTR_INT || axis[1].i > 1;
+        bool number = grid.list.items[i].kind == TCC_ATTR_INT;
+        l->counts_tiles |= !number || (!l->sizes->dims.list.n && grid.list.items[i].i > 1);
     }
     int64_t most = l->sizes->sample + 1 == TCC_L_SAMPLES ? 2 * cluster : l->n_ctas;
     if (tcc_attr_int(&l->f->attrs, "fewer_ctas", 0) && l->n_ctas > most)

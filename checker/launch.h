@@ -174,7 +174,7 @@ typedef struct tcc_launch {
     int64_t n_ctas, drawn;
     uint32_t first_writer; /* the number of its first cluster */
     unsigned cluster, n_warps, lanes;
-    bool counts_tiles; /* whether the grid does, and is not a number of CTAs */
+    bool counts_tiles; /* whether the grid does: by dimensions, or in a kernel that has none */
     tcc_arena *scratch;
     tcc_diag *diag;
     tcc_status status;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "checker/launch.h"
+#include "ir/grid.h"
 #include "ir/signature.h"
 #include "support/extent.h"
 #include "support/strides.h"
@@ -79,19 +80,7 @@ static const int64_t TOO_MANY_CTAS = INT64_C(3) << 30;
 
 int64_t tcc_launch_ctas(const tcc_lsizes *s, const tcc_func *f)
 {
-    tcc_attr grid = tcc_attr_list(&f->attrs, "grid");
-    int64_t n = 1;
-    for (size_t i = 0; i < grid.list.n; i++) {
-        const tcc_attr *axis = grid.list.items[i].list.items;
-        bool ok = grid.list.items[i].kind == TCC_ATTR_LIST && grid.list.items[i].list.n == 2 &&
-                  axis[1].kind == TCC_ATTR_INT && axis[1].i > 0;
-        int64_t extent = ok ? tcc_launch_extent(s, axis[0]) : -1;
-        if (extent < 0)
-            return -1;
-        if (__builtin_mul_overflow(n, extent / axis[1].i + (extent % axis[1].i != 0), &n) || n > TOO_MANY_CTAS)
-            n = TOO_MANY_CTAS;
-    }
-    return n;
+    return tcc_grid_ctas(tcc_attr_list(&f->attrs, "grid"), s->dims, s->extents, TOO_MANY_CTAS);
 }
 
 const char *tcc_launch_sizes_text(const tcc_lsizes *s, tcc_arena *scratch)
@@ -124,15 +113,16 @@ static dimension *last_of(const tcc_lsizes *s, dimension *all, tcc_attr a)
 }
 
 /* If several are multiplied, the tiles are those of the last. */
-static void learn_tile(const tcc_lsizes *s, dimension *all, tcc_attr extent, int64_t tile)
+static void learn_tiles(const tcc_lsizes *s, dimension *all, tcc_attr axis)
 {
-    dimension *last = last_of(s, all, extent);
-    tcc_extent_factor factor;
-    for (const char *left = extent.kind == TCC_ATTR_STR ? extent.s : ""; tcc_extent_take_name(&left, &factor);) {
-        int d = tcc_dims_find(s->dims, &factor);
-        if (d >= 0)
-            all[d].factor = true;
-    }
+    const tcc_index_expr *of;
+    int64_t tile = axis.kind == TCC_ATTR_INDEX ? tcc_grid_taken(axis.index, &of) : 0;
+    dimension *last = NULL;
+    for (size_t d = 0; tile && d < s->dims.list.n; d++)
+        if (tcc_index_has(of, TCC_FACTOR_DIM, s->dims.list.items[d].s)) {
+            last = &all[d];
+            last->factor = true;
+        }
     if (last && last->tile < tile)
         last->tile = tile;
 }
@@ -140,11 +130,8 @@ static void learn_tile(const tcc_lsizes *s, dimension *all, tcc_attr extent, int
 static void learn_step(const tcc_lsizes *s, const tcc_attrs *attrs, dimension *all)
 {
     tcc_attr grid = tcc_attr_list(attrs, "grid"), params = tcc_attr_list(attrs, "params");
-    for (size_t x = 0; x < grid.list.n; x++) {
-        tcc_attr axis = grid.list.items[x];
-        if (axis.kind == TCC_ATTR_LIST && axis.list.n == 2 && axis.list.items[1].kind == TCC_ATTR_INT)
-            learn_tile(s, all, axis.list.items[0], axis.list.items[1].i);
-    }
+    for (size_t x = 0; x < grid.list.n; x++)
+        learn_tiles(s, all, grid.list.items[x]);
     for (size_t i = 0; i < params.list.n; i++) {
         bool map = tcc_attr_is_record(params.list.items[i], "tensor_map", "slllis");
         tcc_attr extents = map ? params.list.items[i].list.items[2] : (tcc_attr){.kind = TCC_ATTR_LIST};

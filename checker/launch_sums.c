@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "checker/launch.h"
+#include "ir/grid.h"
 #include "ir/signature.h"
 
 enum { MOST_MORE = 512 };
@@ -16,22 +17,37 @@ static bool is_sum(tcc_attr a)
     return a.kind == TCC_ATTR_STR && tcc_extent_is_sum(a.s);
 }
 
+/* Whether an expression is of dimensions that are multiplied, to which a constant is added. */
+static bool multiplies(const tcc_index_expr *x, int64_t constant)
+{
+    bool is = x->n && x->n == 1u + (constant != 0) && (!constant || x->terms[1].number == constant);
+    for (size_t f = 0; is && f < x->terms[0].n; f++)
+        is = x->terms[0].factors[f].kind == TCC_FACTOR_DIM;
+    return is;
+}
+
 /* Whether an extent is a sum that is less than that. */
 static bool lacks(const tcc_lsizes *s, tcc_attr extent, int64_t least)
 {
     return is_sum(extent) && tcc_launch_extent(s, extent) < least;
 }
 
+/* Whether an axis of a grid is computed of a sum that is less than a tile, or not more. */
+static bool has_few_tiles(const tcc_lsizes *s, tcc_attr axis)
+{
+    const tcc_index_expr *of;
+    int64_t n, tile = axis.kind == TCC_ATTR_INDEX ? tcc_grid_taken(axis.index, &of) : 0;
+    if (!tile || multiplies(of, tile - 1) || !tcc_dims_index(s->dims, s->extents, of, &n))
+        return false;
+    return n - (tile - 1) < (!s->sample ? 1 : tile + (s->sample != 2));
+}
+
 static size_t count_in_step(const tcc_lsizes *s, const tcc_attrs *attrs)
 {
     tcc_attr grid = tcc_attr_list(attrs, "grid"), params = tcc_attr_list(attrs, "params");
     size_t n = 0;
-    for (size_t x = 0; x < grid.list.n; x++) {
-        const tcc_attr *axis = grid.list.items[x].list.items;
-        bool counts = grid.list.items[x].kind == TCC_ATTR_LIST && grid.list.items[x].list.n == 2;
-        if (counts && axis[1].kind == TCC_ATTR_INT)
-            n += lacks(s, axis[0], !s->sample ? 1 : axis[1].i + (s->sample != 2));
-    }
+    for (size_t x = 0; x < grid.list.n; x++)
+        n += has_few_tiles(s, grid.list.items[x]);
     for (size_t i = 0; i < params.list.n; i++) {
         const tcc_attr *map = params.list.items[i].list.items;
         for (size_t d = 0; tcc_attr_is_record(params.list.items[i], "tensor_map", "slllis") && d < map[2].list.n; d++)

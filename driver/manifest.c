@@ -8,6 +8,7 @@
 #include <tcc/tcc.h>
 
 #include "driver/plan.h"
+#include "ir/grid.h"
 #include "ir/plan.h"
 #include "ir/signature.h"
 #include "ir/target.h"
@@ -254,26 +255,25 @@ static void print_expr(tcc_str *out, tcc_attr a)
     }
 }
 
-/* The product of the tiles along each extent of grid = [[M, 128], …]. */
-static void print_grid(tcc_str *out, tcc_attr grid)
+/* The product of the CTAs along each axis. `ir` is one to make expressions in. */
+static void print_grid(tcc_str *out, tcc_attr grid, tcc_ir *ir)
 {
     bool many = grid.list.n > 1;
     tcc_str_puts(out, many ? "[\"mul\"" : grid.list.n ? "" : "1");
     for (size_t i = 0; i < grid.list.n; i++) {
-        tcc_attr pair = grid.list.items[i];
+        tcc_attr axis = grid.list.items[i];
+        const tcc_index_expr *of;
+        tcc_dim extent;
         tcc_str_puts(out, many ? "," : "");
-        if (pair.kind != TCC_ATTR_LIST || pair.list.n != 2) { /* the reader refuses it */
-            print_attr(out, pair);
+        if (axis.kind != TCC_ATTR_INDEX || !tcc_grid_extent(ir, axis.index, &extent)) {
+            print_attr(out, axis);
             continue;
         }
-        bool whole = pair.list.items[1].kind == TCC_ATTR_INT && pair.list.items[1].i == 1;
-        tcc_str_puts(out, whole ? "" : "[\"ceildiv\",");
-        print_attr(out, pair.list.items[0]);
-        if (whole)
-            continue;
-        tcc_str_puts(out, ",");
-        print_attr(out, pair.list.items[1]);
-        tcc_str_puts(out, "]");
+        int64_t taken = tcc_grid_taken(axis.index, &of);
+        tcc_str_puts(out, taken > 1 ? "[\"ceildiv\"," : "");
+        tcc_json_print_string(out, extent.name);
+        if (taken > 1)
+            tcc_str_printf(out, ",%lld]", (long long)taken);
     }
     tcc_str_puts(out, many ? "]" : "");
 }
@@ -324,7 +324,7 @@ static void print_step(tcc_str *out, const tcc_func *f, const tcc_func *workspac
     bool fewer = tcc_attr_int(&f->attrs, "fewer_ctas", 0);
     int64_t cluster = tcc_attr_int(&f->attrs, "cluster_ctas", 1);
     tcc_str_puts(out, fewer ? "[\"min\"," : "");
-    print_grid(out, tcc_attr_list(&f->attrs, "grid"));
+    print_grid(out, tcc_attr_list(&f->attrs, "grid"), workspace->ir);
     if (fewer && cluster > 1) /* whole clusters */
         tcc_str_printf(out, ",[\"mul\",[\"div\",{\"device\":\"sms\"},%lld],%lld]]", (long long)cluster,
                        (long long)cluster);

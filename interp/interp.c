@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "interp/exec.h"
+#include "ir/grid.h"
 #include "ir/signature.h"
 #include "ir/target.h"
 #include "support/extent.h"
@@ -15,6 +16,11 @@ int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim)
     if (!dim.name)
         return dim.size;
     return tcc_dims_value(tcc_attr_list(&run->signature->attrs, "dims"), run->options->dims, dim.name);
+}
+
+int64_t tcc_run_ctas(const tcc_run *run, tcc_attr grid)
+{
+    return tcc_grid_ctas(grid, tcc_attr_list(&run->signature->attrs, "dims"), run->options->dims, INT64_MAX);
 }
 
 /* Of a persistent kernel, where there are as many tiles: two for each of two roles that take them in turn, since what

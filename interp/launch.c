@@ -90,22 +90,13 @@ static tcc_status make_params(tcc_run *run, tcc_launch *l)
     return status;
 }
 
-/* Tiles along each axis [extent, tile] of the attribute `grid`, multiplied. */
 static tcc_status count_ctas(const tcc_run *run, int64_t *n)
 {
-    tcc_attr grid = tcc_attr_list(&run->f->attrs, "grid");
-    *n = 1;
-    for (size_t i = 0; i < grid.list.n; i++) {
-        const tcc_attr *axis = grid.list.items[i].list.items;
-        bool ok = grid.list.items[i].kind == TCC_ATTR_LIST && grid.list.items[i].list.n == 2 &&
-                  axis[1].kind == TCC_ATTR_INT && axis[1].i > 0;
-        int64_t extent = ok ? tcc_run_dim(run, axis[0]) : -1;
-        if (extent < 0 || extent > INT32_MAX)
-            return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "malformed entry in 'grid'");
-        int64_t tiles = extent / axis[1].i + (extent % axis[1].i != 0);
-        if (__builtin_mul_overflow(*n, tiles, n) || *n > INT32_MAX)
-            return TCC_FAIL(run, TCC_ERR_LIMIT, NULL, "a grid of more than %d CTAs", INT32_MAX);
-    }
+    *n = tcc_run_ctas(run, tcc_attr_list(&run->f->attrs, "grid"));
+    if (*n < 0)
+        return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "'grid' names a dimension that the kernel does not have");
+    if (*n > INT32_MAX)
+        return TCC_FAIL(run, TCC_ERR_LIMIT, NULL, "a grid of more than %d CTAs", INT32_MAX);
     int64_t cluster = tcc_attr_int(&run->f->attrs, "cluster_ctas", 1);
     if (cluster > 0 && *n >= cluster && tcc_attr_int(&run->f->attrs, "fewer_ctas", 0))
         *n = cluster * tcc_run_launched(run, *n / cluster, cluster);

@@ -60,6 +60,8 @@ tcc_status tcc_run_end(const tcc_run *run, uint64_t steps, const tcc_op *op);
 int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim);
 /* The same of an attribute: a number, a name, or [roundup, one of them, a number]. */
 int64_t tcc_run_dim(const tcc_run *run, tcc_attr a);
+/* How many CTAs a grid (ir/grid.h) has, INT64_MAX where they are more; -1: it names a dimension that is not there. */
+int64_t tcc_run_ctas(const tcc_run *run, tcc_attr grid);
 /* The number of clusters, of this many CTAs each, of a persistent kernel that has tiles for at most this
  * many, 1 or more: any number is legal, so the seed chooses one that leaves several tiles for a cluster; for a timeline
  * as many as a GPU would run. */

@@ -5,56 +5,45 @@
 
 #include "interp/tile.h"
 
-/* An axis of tile.grid or tile.ctas: its extent, and how many of it a CTA takes. */
-typedef struct grid_axis {
-    tcc_attr extent;
-    int64_t size;
-} grid_axis;
+static bool is_ctas(const tcc_inst *grid)
+{
+    return grid->op->code == TCC_OP_tile_ctas;
+}
 
 static size_t count_axes(const tcc_inst *grid)
 {
-    bool ctas = grid->op->code == TCC_OP_tile_ctas;
-    return tcc_attr_list(&grid->op->attrs, ctas ? "grid" : "axes").list.n;
+    return tcc_attr_list(&grid->op->attrs, "axes").list.n;
 }
 
-static grid_axis axis_at(const tcc_inst *grid, size_t i)
+static int64_t size_of(const tcc_inst *grid, size_t i)
 {
-    const tcc_attrs *attrs = &grid->op->attrs;
-    if (grid->op->code == TCC_OP_tile_ctas) {
-        const tcc_attr *items = tcc_attr_list(attrs, "grid").list.items[i].list.items;
-        return (grid_axis){items[0], items[1].i};
-    }
-    return (grid_axis){tcc_attr_list(attrs, "extents").list.items[i],
-                  tcc_attr_list(attrs, "tile").list.items[i].i};
+    return tcc_attr_list(&grid->op->attrs, "tile").list.items[i].i;
 }
 
 static int64_t extent_of(const tcc_run *run, const tcc_inst *grid, size_t i)
 {
-    return tcc_run_dim(run, axis_at(grid, i).extent);
+    return tcc_run_dim(run, tcc_attr_list(&grid->op->attrs, "extents").list.items[i]);
 }
 
 static int64_t tiles_along(const tcc_run *run, const tcc_inst *grid, size_t i)
 {
-    int64_t size = axis_at(grid, i).size;
-    return (extent_of(run, grid, i) + size - 1) / size;
+    return (extent_of(run, grid, i) + size_of(grid, i) - 1) / size_of(grid, i);
 }
 
 /* For a cluster; 1: there is none. */
 static unsigned ctas_of(const tcc_inst *grid)
 {
-    bool ctas = grid->op->code == TCC_OP_tile_ctas;
-    return ctas ? (unsigned)tcc_attr_int(&grid->op->attrs, "cluster", 1) : 1;
+    return is_ctas(grid) ? (unsigned)tcc_attr_int(&grid->op->attrs, "cluster", 1) : 1;
 }
 
 static bool is_persistent(const tcc_inst *grid)
 {
-    return grid->op->code == TCC_OP_tile_ctas &&
-           grid->op->regions[0]->n_args == (ctas_of(grid) > 1 ? 3 : 2);
+    return is_ctas(grid) && grid->op->regions[0]->n_args == (ctas_of(grid) > 1 ? 3 : 2);
 }
 
 static int64_t count_points(const tcc_run *run, const tcc_inst *grid)
 {
-    int64_t n = 1;
+    int64_t n = is_ctas(grid) ? tcc_run_ctas(run, tcc_attr_list(&grid->op->attrs, "grid")) : 1;
     for (size_t i = 0; i < count_axes(grid); i++)
         if (__builtin_mul_overflow(n, tiles_along(run, grid, i), &n))
             n = INT64_MAX; /* more than can be run, unless another axis is empty */
@@ -69,7 +58,7 @@ static void enter_point(tcc_thread *t, const tcc_inst *grid, int64_t point)
     const uint32_t *args = grid->regions[0].args;
     if (run->options->seed % 2)
         point = count_points(run, grid) - 1 - point;
-    if (grid->op->code == TCC_OP_tile_ctas) {
+    if (is_ctas(grid)) {
         t->x->cta = point;
         t->x->launched = count_points(run, grid);
         t->x->drawn = -1;
@@ -82,13 +71,15 @@ static void enter_point(tcc_thread *t, const tcc_inst *grid, int64_t point)
     }
     for (size_t i = count_axes(grid); i-- > 0;) {
         int64_t n = tiles_along(run, grid, i);
-        tcc_cells(t, args[i])[0].i = point % n * axis_at(grid, i).size;
+        tcc_cells(t, args[i])[0].i = point % n * size_of(grid, i);
         point /= n;
     }
 }
 
 static bool knows_extents(tcc_thread *t, const tcc_inst *in)
 {
+    if (is_ctas(in) && count_points(t->x->run, in) < 0)
+        return TCC_WRONG(t->x, in->op, "attribute 'grid' has a dimension that is not one of the function's dims"), false;
     for (size_t i = 0; i < count_axes(in); i++)
         if (extent_of(t->x->run, in, i) < 0)
             return TCC_WRONG(t->x, in->op, "extent %zu is not one of the function's dims", i), false;

@@ -22,11 +22,7 @@ size_t tcc_access_rank(const tcc_op *access)
 
 const tcc_index_expr *tcc_access_expr(const tcc_op *access, size_t d)
 {
-    tcc_ir *ir = access->block->func->ir;
-    const tcc_attr *a = &map_of(access).list.items[d];
-    return a->kind == TCC_ATTR_STR   ? tcc_index_name(ir, a->s)
-           : a->kind == TCC_ATTR_INT ? tcc_index_number(ir, a->i)
-                                     : a->index;
+    return tcc_index_of_attr(access->block->func->ir, map_of(access).list.items[d]);
 }
 
 static int loaded_at(const tcc_attr *loaded, size_t d)

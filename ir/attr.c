@@ -162,3 +162,11 @@ tcc_attr tcc_attr_of_index(const tcc_index_expr *x)
         a.kind = TCC_ATTR_INT;
     return a;
 }
+
+const tcc_index_expr *tcc_index_of_attr(tcc_ir *ir, tcc_attr a)
+{
+    return a.kind == TCC_ATTR_STR     ? tcc_index_name(ir, a.s)
+           : a.kind == TCC_ATTR_INT   ? tcc_index_number(ir, a.i)
+           : a.kind == TCC_ATTR_INDEX ? a.index
+                                      : NULL;
+}

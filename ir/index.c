@@ -357,6 +357,11 @@ const tcc_index_expr *tcc_index_mod(tcc_ir *ir, const tcc_index_expr *x, const t
     return tcc_index_sub(ir, x, tcc_index_mul(ir, y, tcc_index_div(ir, x, y)));
 }
 
+const tcc_index_expr *tcc_index_ceildiv(tcc_ir *ir, const tcc_index_expr *x, int64_t n)
+{
+    return tcc_index_div(ir, tcc_index_add(ir, x, tcc_index_number(ir, n - 1)), tcc_index_number(ir, n));
+}
+
 /* ---- what there is in one -------------------------------------------------------------- */
 
 bool tcc_index_equal(const tcc_index_expr *x, const tcc_index_expr *y)

@@ -61,6 +61,8 @@ const tcc_index_expr *tcc_index_mul(tcc_ir *ir, const tcc_index_expr *x, const t
 /* floor(x / y), x - y * floor(x / y). NULL, too, if y has an index, or is a number below 1. */
 const tcc_index_expr *tcc_index_div(tcc_ir *ir, const tcc_index_expr *x, const tcc_index_expr *y);
 const tcc_index_expr *tcc_index_mod(tcc_ir *ir, const tcc_index_expr *x, const tcc_index_expr *y);
+/* x / n rounded up. */
+const tcc_index_expr *tcc_index_ceildiv(tcc_ir *ir, const tcc_index_expr *x, int64_t n);
 
 /* Also of two modules, whose expressions are interned apart. */
 bool tcc_index_equal(const tcc_index_expr *x, const tcc_index_expr *y);

@@ -609,6 +609,30 @@ int64_t tcc_dims_value(tcc_attr dims, const int64_t *extents, const char *name)
     return tcc_extent_eval(name, find_dim, &dims, extents, &n) ? n : -1;
 }
 
+typedef struct known {
+    tcc_attr dims;
+    const int64_t *extents;
+    bool lacks_one;
+} known;
+
+static bool look_up(void *user, tcc_index_factor_kind kind, const char *name, tcc_index_range *out)
+{
+    known *k = user;
+    int at = kind == TCC_FACTOR_DIM ? tcc_dims_find(k->dims, &(tcc_extent_factor){name, strlen(name), 0}) : -1;
+    k->lacks_one |= at < 0;
+    if (at >= 0)
+        *out = (tcc_index_range){k->extents[at], k->extents[at]};
+    return at >= 0;
+}
+
+bool tcc_dims_index(tcc_attr dims, const int64_t *extents, const tcc_index_expr *x, int64_t *out)
+{
+    known k = {dims, extents, false};
+    if (!tcc_index_value(x, look_up, &k, out))
+        *out = INT64_MAX;
+    return !k.lacks_one;
+}
+
 bool tcc_dims_compile(tcc_arena *arena, tcc_attr dims, const char *name, tcc_expr *out)
 {
     return tcc_extent_compile(arena, name, false, find_dim, &dims, out);

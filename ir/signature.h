@@ -18,6 +18,7 @@
 #define TCC_IR_SIGNATURE_H
 
 #include "ir/ir.h"
+#include "ir/index.h"
 #include "support/extent.h"
 #include "support/manifest.h"
 
@@ -78,7 +79,9 @@ const tcc_func *tcc_func_parameters(const tcc_func *f, tcc_arena *arena, tcc_dia
 int tcc_dims_find(tcc_attr dims, const tcc_extent_factor *factor);
 /* The extent that a dimension has by its name where those of `dims` have these; -1: it names one that is not there. */
 int64_t tcc_dims_value(tcc_attr dims, const int64_t *extents, const char *name);
-/* The same as an expression; false where it is none. */
+/* The value of an index expression there, INT64_MAX where it leaves 64 bits; false: it names one that is not there. */
+bool tcc_dims_index(tcc_attr dims, const int64_t *extents, const tcc_index_expr *x, int64_t *out);
+/* The extent of a name as an expression; false where it is none. */
 bool tcc_dims_compile(tcc_arena *arena, tcc_attr dims, const char *name, tcc_expr *out);
 /* Whether all factors of a dimension's name (support/extent.h) are numbers or in `dims`, a list of names. */
 bool tcc_dims_have(tcc_attr dims, const char *name);

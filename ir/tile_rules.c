@@ -1,6 +1,7 @@
 /* tile_rules: what ops of the tile level want of their operands, results and attributes together.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/grid.h"
 #include "ir/machine.h"
 #include "ir/rules.h"
 
@@ -82,20 +83,13 @@ static void check_ctas(verifier *v, const tcc_op *op)
 {
     tcc_verify_spread(v, op, 0);
     tcc_attr grid = tcc_attr_list(&op->attrs, "grid");
-    bool ok = grid.list.n > 0;
-    for (size_t i = 0; ok && i < grid.list.n; i++) {
-        const tcc_attr *axis = &grid.list.items[i];
-        ok = axis->kind == TCC_ATTR_LIST && axis->list.n == 2 &&
-             is_extent(&axis->list.items[0]) && axis->list.items[1].kind == TCC_ATTR_INT &&
-             axis->list.items[1].i >= 1 && axis->list.items[1].i <= INT32_MAX;
-    }
-    if (!ok)
-        ERROR(v, op, "attribute 'grid' needs a dimension and how many of it a CTA takes, for each axis");
+    if (!grid.list.n || !tcc_grid_is_sound(op->block->func->ir, grid))
+        ERROR(v, op, "attribute 'grid' needs a number of CTAs for each axis, such as ($M + 127) / 128");
     if (op->block->parent)
         ERROR(v, op, "is inside another op");
     const tcc_block *body = op->regions[0];
     size_t in_cluster = tcc_attr_find(&op->attrs, "cluster") ? 1 : 0;
-    ok = body->n_args == 1 + in_cluster || body->n_args == 2 + in_cluster;
+    bool ok = body->n_args == 1 + in_cluster || body->n_args == 2 + in_cluster;
     for (unsigned i = 0; ok && i < body->n_args; i++)
         ok = tcc_type_is_scalar(body->args[i]->type, TCC_i32);
     if (!ok && in_cluster)

@@ -20,6 +20,7 @@
 
 #include "ir/access.h"
 #include "ir/assume.h"
+#include "ir/grid.h"
 #include "ir/ir.h"
 #include "ir/layout.h"
 #include "ir/plan.h"
@@ -403,6 +404,13 @@ static void check_cost(verifier *v)
         func_error(v, tcc_arena_printf(v->base.arena, "has an attribute 'cost' that %s", wrong));
 }
 
+static void check_grid(verifier *v)
+{
+    const tcc_named_attr *grid = tcc_attr_find(&v->func->attrs, "grid");
+    if (grid && !tcc_grid_is_sound(v->func->ir, grid->value))
+        func_error(v, "has an attribute 'grid' that is not a list of numbers of CTAs, such as ($M + 127) / 128");
+}
+
 static void check_extents(verifier *v)
 {
     tcc_attr extents = tcc_attr_list(&v->func->attrs, "extents");
@@ -450,6 +458,7 @@ bool tcc_func_verify(const tcc_func *f, unsigned levels, tcc_diag *diag)
     if (wrong)
         func_error(&v, tcc_arena_printf(v.base.arena, "has an attribute 'assumes' that %s", wrong));
     check_cost(&v);
+    check_grid(&v);
     check_extents(&v);
     check_axes(&v);
     v.base.ok &= tcc_verify_func_attrs(f, v.base.arena, diag);

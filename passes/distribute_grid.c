@@ -2,12 +2,12 @@
  *
  * Before:  tile.grid {axes = [m, n], extents = [M, N], tile = [128, 256], group = 16} {
  *          ^(%m: i32, %n: i32): … }
- * After:   tile.ctas {grid = [[M, 128], [N, 256]]} {
+ * After:   tile.ctas {grid = [($M + 127) / 128, ($N + 255) / 256]} {
  *          ^(%cta: i32):
  *            %m, %n from %cta …
  *          }
  * With persistent = 1:
- *          tile.ctas {grid = [[M, 128], [N, 256]]} {
+ *          tile.ctas {grid = [($M + 127) / 128, ($N + 255) / 256]} {
  *          ^(%cta: i32, %ctas: i32):
  *            scf.for %i = 0 to as many tiles %cta + %i * %ctas as there are { %m, %n of them … }
  *          }
@@ -18,7 +18,7 @@
  *
  * With cluster = [2, 1] the CTAs of a cluster take vertically adjacent tiles; tiles beyond the last ones load
  * zeros and store nothing.
- *          tile.ctas {grid = [[M, 256], [N, 256]], cluster = 2} {
+ *          tile.ctas {grid = [($M + 255) / 256, ($N + 255) / 256], cluster = 2} {
  *          ^(%cta: i32, %rank: i32):
  *            %m, %n of the cluster from %cta; %m + %rank * 128 …
  *          }
@@ -41,6 +41,7 @@
  * Requires tile. Preserves the grid's body.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/index_dim.h"
 #include "ir/schedule_key.h"
 #include "passes/arith.h"
 #include "passes/loops.h"
@@ -297,16 +298,14 @@ static bool is_same_for_all(const tcc_op *op, const tcc_op *loop)
     return same;
 }
 
-/* [[extent, size], …] */
+/* How many CTAs, or clusters, there are along each axis. */
 static tcc_attr launched(tcc_ir *ir, const tcc_op *grid, size_t n)
 {
     tcc_attr *axes = TCC_NEW_ARRAY(ir->arena, tcc_attr, n);
     tcc_attr extents = tcc_attr_list(&grid->attrs, "extents");
     for (size_t x = 0; x < n; x++) {
-        tcc_attr *axis = TCC_NEW_ARRAY(ir->arena, tcc_attr, 2);
-        axis[0] = extents.list.items[x];
-        axis[1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = taken(grid, x)};
-        axes[x] = (tcc_attr){.kind = TCC_ATTR_LIST, .list = {axis, 2}};
+        const tcc_index_expr *extent = tcc_index_of_dim(ir, dim_of(extents.list.items[x]));
+        axes[x] = tcc_attr_of_index(tcc_index_ceildiv(ir, extent, taken(grid, x)));
     }
     return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {axes, n}};
 }

@@ -193,7 +193,7 @@ static tcc_attr launched(tcc_lowering *l, const tcc_op *ctas, int64_t cluster)
         return grid;
     tcc_attr *axes = TCC_NEW_ARRAY(l->ir->arena, tcc_attr, grid.list.n + 1);
     memcpy(axes, grid.list.items, grid.list.n * sizeof *axes);
-    axes[grid.list.n] = TCC_LOW_LIST(l, tcc_low_int(cluster), tcc_low_int(1));
+    axes[grid.list.n] = tcc_low_int(cluster);
     return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {axes, grid.list.n + 1}};
 }
 

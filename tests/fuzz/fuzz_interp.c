@@ -15,6 +15,7 @@
 #include "checker/checker.h"
 #include "interp/interp.h"
 #include "interp/timeline.h"
+#include "ir/grid.h"
 #include "ir/number.h"
 #include "ir/signature.h"
 #include "tests/fuzz/mutate_ir.h"
@@ -92,20 +93,7 @@ static int64_t extent_of(const char *name, const int64_t *dims, tcc_attr names)
 
 static bool has_few_ctas(const tcc_func *f, const int64_t *dims, tcc_attr names)
 {
-    tcc_attr grid = tcc_attr_list(&f->attrs, "grid");
-    int64_t n = 1;
-    for (size_t i = 0; i < grid.list.n && n <= MAX_CTAS; i++) {
-        tcc_attr axis = grid.list.items[i];
-        if (axis.kind != TCC_ATTR_LIST || axis.list.n != 2 ||
-            axis.list.items[1].kind != TCC_ATTR_INT || axis.list.items[1].i < 1)
-            return true; /* malformed: to be found out */
-        const tcc_attr *a = &axis.list.items[0];
-        int64_t extent = a->kind == TCC_ATTR_INT   ? a->i
-                         : a->kind == TCC_ATTR_STR ? extent_of(a->s, dims, names)
-                                                   : 0;
-        n *= extent / axis.list.items[1].i + 1;
-    }
-    return n <= MAX_CTAS;
+    return tcc_grid_ctas(tcc_attr_list(&f->attrs, "grid"), names, dims, MAX_CTAS + 1) <= MAX_CTAS;
 }
 
 /* ---- running --------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/grid.h"
 #include "ir/machine.h"
 #include "ir/signature.h"
 #include "tests/mutants/mutants.h"
@@ -591,8 +592,7 @@ static bool waits_in_the_same_tile(const site *s)
 static bool computes_tiles_twice(const site *s)
 {
     tcc_attr grid = tcc_attr_list(&s->f->attrs, "grid");
-    return is_kind(s, "grid") && s->way == 0 &&
-           grid.list.items[0].list.items[0].kind == TCC_ATTR_INT;
+    return is_kind(s, "grid") && s->way == 0 && grid.list.items[0].kind == TCC_ATTR_INT;
 }
 
 /* The swizzle of a descriptor, in its own terms: 0 is none; -1: not known. */
@@ -921,24 +921,13 @@ static bool repeats_iterations(const site *s)
     return count_both(s, &before, &after) && before && after > before && copies_the_same(s->op);
 }
 
-static int64_t extent_of(tcc_attr a, const extents *e)
-{
-    return a.kind == TCC_ATTR_INT ? a.i
-           : *a.s == 'M'          ? e->m
-           : *a.s == 'N'          ? e->n
-           : *a.s == 'K'          ? e->k
-                                  : e->p;
-}
-
 static int64_t count_ctas(const tcc_func *f, const extents *e)
 {
-    tcc_attr grid = tcc_attr_list(&f->attrs, "grid");
-    int64_t n = 1;
-    for (size_t i = 0; i < grid.list.n; i++) {
-        const tcc_attr *axis = grid.list.items[i].list.items;
-        n *= (extent_of(axis[0], e) + axis[1].i - 1) / axis[1].i;
-    }
-    return n;
+    static const tcc_attr names[] = {{.kind = TCC_ATTR_STR, .s = "M"}, {.kind = TCC_ATTR_STR, .s = "N"},
+                                     {.kind = TCC_ATTR_STR, .s = "K"}, {.kind = TCC_ATTR_STR, .s = "P"}};
+    const int64_t of[] = {e->m, e->n, e->k, e->p};
+    return tcc_grid_ctas(tcc_attr_list(&f->attrs, "grid"), (tcc_attr){.kind = TCC_ATTR_LIST, .list = {names, 4}}, of,
+                         INT64_MAX);
 }
 
 /* Three axes, or tiles row by row, or in groups as high as the tensor: then numbers of CTAs past the

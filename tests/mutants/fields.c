@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/grid.h"
 #include "ir/signature.h"
 #include "tests/mutants/mutants.h"
 
@@ -207,6 +208,30 @@ attempt change_function(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
     if (by < 0 && number->i < -by)
         return NOT_HERE;
     number->i = by < 0 ? number->i / -by : number->i * by;
+    return MUTATED;
+}
+
+/* Ways: as of scale_operand, of what a CTA takes of each axis, or of the CTAs where they are a number. */
+attempt change_grid(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
+{
+    size_t n, nth = way / k->n_ways;
+    int64_t by = k->ways[way % k->n_ways];
+    tcc_attr *axes = op == f->body->first ? own_list(f, k->attribute, &n) : NULL;
+    if (!axes || nth >= n)
+        return NO_MORE;
+    const tcc_index_expr *axis = tcc_index_of_attr(f->ir, axes[nth]), *of;
+    int64_t was = tcc_grid_taken(axis, &of);
+    if (axes[nth].kind == TCC_ATTR_INT)
+        was = axes[nth].i;
+    if (by < 0 && was < -by)
+        return NOT_HERE;
+    int64_t now = by < 0 ? was / -by : was * by;
+    if (axes[nth].kind == TCC_ATTR_INT) {
+        axes[nth].i = now;
+    } else {
+        const tcc_index_expr *extent = tcc_index_sub(f->ir, of, tcc_index_number(f->ir, was - 1));
+        axes[nth] = tcc_attr_of_index(tcc_index_ceildiv(f->ir, extent, now));
+    }
     return MUTATED;
 }
 

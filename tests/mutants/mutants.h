@@ -51,7 +51,7 @@ enum { NEGATED = 1000, TOGGLED };
 
 /* Kinds that change a number: fields.c. */
 mutation add_to_operand, add_to_result, scale_operand, replace_operand, change_attribute, change_descriptor,
-    change_constant, change_function, drop_condition, change_workspace, change_tensor_map, exchange_parameters;
+    change_constant, change_function, change_grid, drop_condition, change_workspace, change_tensor_map, exchange_parameters;
 
 /* ---- subjects ---------------------------------------------------------------------------- */
 

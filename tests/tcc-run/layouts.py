@@ -81,7 +81,7 @@ rows = 16 if what == "columns" else 64
 lines = conversions() if what == "convert" else reductions(1 if what == "rows" else 0)
 print("module {target = sm_90a}")
 print("func @f(%A: tensor<f32[M, N]>, %C: tensor<f32[P, M, N]>) {roles = [in, out], dims = [M, N, P]} {")
-print(f"  tile.ctas {{grid = [[M, {rows}]]}} {{\n  ^(%cta: i32):")
+print(f"  tile.ctas {{grid = [($M + {rows - 1}) / {rows}]}} {{\n  ^(%cta: i32):")
 print(f"    %step = arith.const {{value = {rows}}} : i32\n    %m = arith.mul %cta, %step : i32")
 print("    %n = arith.const {value = 0} : i32\n    async.role {name = consumer, warps = 4} {")
 print("      " + "\n      ".join(lines))

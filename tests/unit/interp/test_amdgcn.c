@@ -52,7 +52,7 @@ static result run_with(setup s, const char *body)
              "func @sig(%%X: tensor<%s[256]>, %%Y: tensor<%s[256]>, %%Z: tensor<i32[256]>) {\n"
              "  return\n}\n"
              "func @f(%%px: ptr<%s>, %%py: ptr<%s>, %%pz: ptr<i32>)\n"
-             "    {wave = %u, block = %u, smem_bytes = 2048, grid = [[%u, 1]],\n"
+             "    {wave = %u, block = %u, smem_bytes = 2048, grid = [%u],\n"
              "     params = [[pointer, X], [pointer, Y], [pointer, Z]],\n"
              "     requires = [[align, X, 4], [align, Y, 4]]} {\n"
              "  %%lanes = arith.const {value = %u} : i32\n"
@@ -466,7 +466,7 @@ START_TEST(launches_are_checked)
         program p;
         snprintf(text, sizeof text,
                  "module {target = gfx1100}\nfunc @sig(%%X: tensor<f32[4]>) {\n  return\n}\n"
-                 "func @f() {%s, grid = [[2, 1]], params = [], requires = []} {\n"
+                 "func @f() {%s, grid = [2], params = [], requires = []} {\n"
                  "  %%t = amdgcn.tid : i32\n  amdgcn.s_barrier\n  return\n}\n",
                  cases[i].attrs);
         program_load(&p, text);

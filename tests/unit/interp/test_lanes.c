@@ -211,7 +211,7 @@ static void load(program *p, const char *body)
     static char text[8192];
     snprintf(text, sizeof text,
              "module {target = sm_90a}\nfunc @sig(%%X: tensor<f32[64]>) {\n  return\n}\n"
-             "func @f(%%x: ptr<f32>) {block = 64, smem_bytes = 2048, grid = [[1, 1]], "
+             "func @f(%%x: ptr<f32>) {block = 64, smem_bytes = 2048, grid = [1], "
              "params = [[pointer, X]], requires = []} {\n%s%s  return\n}\n",
              head, body);
     program_load(p, text);

@@ -14,7 +14,7 @@ static const struct {
     {"func @sig(%X: tensor<f32[8]>) {\n"
      "  return\n"
      "}\n"
-     "func @f(%x: ptr<f32>) {block = 64, grid = [[2, 1]], params = [[pointer, X]]} {\n"
+     "func @f(%x: ptr<f32>) {block = 64, grid = [2], params = [[pointer, X]]} {\n"
      "  %zero = arith.const {value = 0} : i32\n"
      "  %one = arith.const {value = 1} : i32\n"
      "  %many = arith.const {value = 2147483647} : i32\n"
@@ -77,7 +77,7 @@ static const struct {
     {"func @sig(%X: tensor<f32[8]>) {\n"
      "  return\n"
      "}\n"
-     "func @f(%x: ptr<f32>) {block = 1024, grid = [[2, 1]], params = [[pointer, X]]} {\n"
+     "func @f(%x: ptr<f32>) {block = 1024, grid = [2], params = [[pointer, X]]} {\n"
      "  %v = vec.undef : vec<f32[4000]>\n"
      "  return\n"
      "}\n",

@@ -38,7 +38,7 @@ static result run_block(int block, int ctas, const char *body, uint64_t seed)
     char text[8192];
     snprintf(text, sizeof text,
              "%sfunc @f(%%x: ptr<f32>, %%y: ptr<f32>) {block = %d, smem_bytes = 4096, "
-             "grid = [[%d, 1]], params = [[pointer, X], [pointer, Y]], "
+             "grid = [%d], params = [[pointer, X], [pointer, Y]], "
              "requires = [[align, X, 8]]} {\n%s%s  return\n}\n",
              signature, block, ctas, head, body);
     program p;
@@ -600,7 +600,7 @@ static void check_launch(const char *attrs, tcc_status status, const char *says)
     program_free(&p);
 }
 
-#define LAUNCH "block = 32, smem_bytes = 0, grid = [[M, 4]], "
+#define LAUNCH "block = 32, smem_bytes = 0, grid = [($M + 3) / 4], "
 
 START_TEST(launches_are_checked)
 {
@@ -621,9 +621,13 @@ START_TEST(launches_are_checked)
         {LAUNCH "params = [[dim, K]]", TCC_ERR_INTERNAL, "parameter 0 is not the dim of 'K'"},
         {LAUNCH "params = [[scalar, X]]", TCC_ERR_INTERNAL, "parameter 0 is not the scalar of 'X'"},
         {LAUNCH "params = []", TCC_ERR_INTERNAL, "1 parameters and 0 entries in 'params'"},
-        {"block = 48, smem_bytes = 0, grid = [[M, 4]], params = [[pointer, X]]", TCC_ERR_INTERNAL,
+        {"block = 48, smem_bytes = 0, grid = [($M + 3) / 4], params = [[pointer, X]]", TCC_ERR_INTERNAL,
          "a block of 48 threads"},
-        {"block = 32, smem_bytes = 300000, grid = [[M, 4]], params = [[pointer, X]]",
+        {"block = 32, smem_bytes = 0, grid = [($Q + 3) / 4], params = [[pointer, X]]", TCC_ERR_INTERNAL,
+         "'grid' names a dimension that the kernel does not have"},
+        {"block = 32, smem_bytes = 0, grid = [$M * 2147483647], params = [[pointer, X]]", TCC_ERR_LIMIT,
+         "a grid of more than 2147483647 CTAs"},
+        {"block = 32, smem_bytes = 300000, grid = [($M + 3) / 4], params = [[pointer, X]]",
          TCC_ERR_INTERNAL, "300000 bytes of shared memory of at most 232448"},
         {LAUNCH "params = [[tensor_map, X, [K, M], [[K]], [8, 1], 0, f16]]", TCC_ERR_INTERNAL,
          "needs strides of multiples of 16 bytes: 20"},

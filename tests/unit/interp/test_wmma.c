@@ -261,7 +261,7 @@ static void print_kernel(tcc_str *out, const product *p)
     tcc_str_printf(out,
                    ") {\n  return\n}\n"
                    "func @f(%%A: ptr<i32>, %%B: ptr<i32>, %%C: ptr<i32>, %%D: ptr<i32>)\n"
-                   "    {wave = %u, block = %u, grid = [[1, 1]], requires = [],\n"
+                   "    {wave = %u, block = %u, grid = [1], requires = [],\n"
                    "     params = [[pointer, A], [pointer, B], [pointer, C], [pointer, D]]} {\n"
                    "  %%t = amdgcn.tid : i32\n"
                    "  %%c0 = arith.const {value = 0} : i32\n"

@@ -4,6 +4,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "ir/grid.h"
 #include "ir/index_dim.h"
 #include "ir/index_text.h"
 #include "ir/ir.h"
@@ -178,6 +179,67 @@ START_TEST(what_is_printed_parses_to_itself)
         d.x = draw_expr(&d, (int)draw(1, 5));
         if (d.x)
             ck_assert_msg(parse(text_of(d.x)) == d.x, "%s", text_of(d.x));
+    }
+}
+END_TEST
+
+/* Numbers of CTAs: rounded up, and what a CTA takes is found again. */
+START_TEST(quotients_are_rounded_up)
+{
+    state = (uint32_t)_i + 5000;
+    for (int n = 0; n < 500; n++) {
+        drawn d = {0};
+        int64_t by = draw(1, 9);
+        d.x = draw_expr(&d, (int)draw(1, 3));
+        const tcc_index_expr *tiles = tcc_index_ceildiv(ir, d.x, by), *of;
+        if (!tiles)
+            continue;
+        int64_t taken = tcc_grid_taken(tiles, &of);
+        for (int i = 0; i < 20; i++) {
+            point p = draw_point();
+            int64_t x = run(&d, &p), value, extent;
+            ck_assert(tcc_index_value(tiles, look_up, &p, &value));
+            ck_assert_msg(value == x / by + (x % by > 0), "%s by %lld", text_of(d.x), (long long)by);
+            ck_assert(tcc_index_value(of, look_up, &p, &extent));
+            ck_assert(value == tcc_floor_div(extent, taken));
+        }
+    }
+    const tcc_index_expr *of;
+    tcc_dim extent;
+    ck_assert_int_eq(tcc_grid_taken(parse("($M + 127) / 128"), &of), 128);
+    ck_assert(tcc_grid_extent(ir, parse("($M + 127) / 128"), &extent));
+    ck_assert_str_eq(extent.name, "M");
+    ck_assert(tcc_grid_extent(ir, parse("($M * $N + 7) / 8"), &extent));
+    ck_assert_str_eq(extent.name, "M.N");
+    ck_assert_int_eq(tcc_grid_taken(parse("$M / 128"), &of), 1);
+    ck_assert(tcc_grid_extent(ir, parse("$M / 128"), &extent));
+    ck_assert_str_eq(extent.name, "(M / 128)");
+}
+END_TEST
+
+START_TEST(grids_are_multiplied)
+{
+    static const struct {
+        const char *axes[3];
+        int64_t m, n, expected;
+    } grids[] = {{{"($M + 63) / 64", "($N + 15) / 16", "2"}, 65, 16, 4},
+                 {{"$M", "$N"}, 0, 5, 0},
+                 {{"$M - $N", "$M - $N"}, 3, 5, 0}, /* none, and none */
+                 {{"$M", "$N"}, 10, 10, 99},        /* the most */
+                 {{"$M", "$N", "0"}, INT64_MAX, INT64_MAX, 0},
+                 {{"$M * $N"}, INT64_MAX, INT64_MAX, 99},
+                 {{"$P"}, 1, 1, -1},
+                 {{0}, 1, 1, 1}};
+    static const tcc_attr dims[] = {{.kind = TCC_ATTR_STR, .s = "M"}, {.kind = TCC_ATTR_STR, .s = "N"}};
+    for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
+        tcc_attr axes[3];
+        tcc_attr grid = {.kind = TCC_ATTR_LIST, .list = {axes, 0}};
+        for (; grid.list.n < 3 && grids[i].axes[grid.list.n]; grid.list.n++)
+            axes[grid.list.n] = tcc_attr_of_index(parse(grids[i].axes[grid.list.n]));
+        ck_assert(tcc_grid_is_sound(ir, grid));
+        ck_assert_int_eq(tcc_grid_ctas(grid, (tcc_attr){.kind = TCC_ATTR_LIST, .list = {dims, 2}},
+                                       (int64_t[]){grids[i].m, grids[i].n}, 99),
+                         grids[i].expected);
     }
 }
 END_TEST
@@ -410,10 +472,12 @@ Suite *SUITE(void)
     TCase *cases = tcase_create("index");
     tcase_add_checked_fixture(cases, setup, teardown);
     suite_add_sampled(cases, values_are_those_of_plain_evaluation, 8);
+    suite_add_sampled(cases, quotients_are_rounded_up, 8);
     suite_add_sampled(cases, what_is_printed_parses_to_itself, 8);
     suite_add_sampled(cases, dimensions_are_what_computes_them, 8);
     suite_add_sampled(cases, bounds_hold_every_value_and_are_taken_where_they_are_exact, 8);
     tcase_add_test(cases, large_boxes_have_exact_bounds_where_the_header_says_so);
+    tcase_add_test(cases, grids_are_multiplied);
     tcase_add_test(cases, a_divisor_below_1_counts_as_1);
     tcase_add_test(cases, what_has_no_range_has_no_bounds);
     tcase_add_test(cases, equal_expressions_are_equal_pointers);

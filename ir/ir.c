@@ -258,12 +258,20 @@ void tcc_op_move(tcc_builder *b, tcc_op *op)
 
 struct tcc_value_map {
     tcc_map map;
+    const tcc_value_map *outer; /* NULL: none */
 };
 
 tcc_value_map *tcc_value_map_create(tcc_arena *arena)
 {
     tcc_value_map *m = TCC_NEW(arena, tcc_value_map);
     m->map = TCC_MAP(arena);
+    return m;
+}
+
+tcc_value_map *tcc_value_map_within(tcc_arena *arena, const tcc_value_map *outer)
+{
+    tcc_value_map *m = tcc_value_map_create(arena);
+    m->outer = outer;
     return m;
 }
 
@@ -274,7 +282,9 @@ void tcc_value_map_set(tcc_value_map *m, const tcc_value *from, tcc_value *to)
 
 tcc_value *tcc_value_map_get(const tcc_value_map *m, tcc_value *from)
 {
-    tcc_value *to = tcc_map_get(&m->map, from);
+    tcc_value *to = NULL;
+    for (; m && !to; m = m->outer)
+        to = tcc_map_get(&m->map, from);
     return to ? to : from;
 }
 

@@ -332,6 +332,8 @@ void tcc_op_move(tcc_builder *b, tcc_op *op);
 /* A map from old to new values, for cloning. */
 typedef struct tcc_value_map tcc_value_map;
 tcc_value_map *tcc_value_map_create(tcc_arena *arena);
+/* One that has, beside its own, the values of another one. */
+tcc_value_map *tcc_value_map_within(tcc_arena *arena, const tcc_value_map *outer);
 void tcc_value_map_set(tcc_value_map *m, const tcc_value *from, tcc_value *to);
 /* The new value; `from` itself when it is not in the map. */
 tcc_value *tcc_value_map_get(const tcc_value_map *m, tcc_value *from);

@@ -21,7 +21,8 @@ enum {
     WORD_BYTES = 4,
     TOO_FEW = 2,     /* CTAs, which leave memory idle */
     MORE = 4,        /* in their place */
-    SPARE = 16       /* registers with which assemblers load late rather than spill, of 16-bit elements in vectors */
+    SPARE = 16,      /* registers with which assemblers load late rather than spill, of 16-bit elements in vectors */
+    LEAST_SPARE = 7  /* beyond those that are live, with which they neither spill nor load late */
 };
 
 /* The narrowest loads of rows, in bytes; 0: single elements. These need registers for their addresses, too, and are slower
@@ -38,15 +39,22 @@ static int64_t narrowest_load(const tcc_func *f)
     return least;
 }
 
-/* Whether whole rows are held, of elements of 16 bits or less, whose vectors need few addresses. */
-static bool holds_narrow_rows(tcc_func *f)
+/* Whether loops sweep over rows: nothing is loaded late there, for memory would be idle in each tile. */
+static bool sweeps(tcc_func *f)
+{
+    tcc_op *op = f->body->first;
+    while (op && op->code != TCC_OP_scf_for)
+        op = tcc_walk_next(op, f->body);
+    return op;
+}
+
+/* Whether rows are of elements of 16 bits or less, whose vectors need few addresses. */
+static bool has_narrow_rows(tcc_func *f)
 {
     enum { NARROW_BITS = 16 };
     bool narrow = true;
     for (tcc_op *op = f->body->first; op && narrow; op = tcc_walk_next(op, f->body))
-        if (op->code == TCC_OP_scf_for) {
-            narrow = false; /* loops sweep over them */
-        } else if (op->code == TCC_OP_nvvm_ld_global || op->code == TCC_OP_nvvm_st_global) {
+        if (op->code == TCC_OP_nvvm_ld_global || op->code == TCC_OP_nvvm_st_global) {
             const tcc_type *moved = tcc_op_moves(op);
             narrow = tcc_type_count(moved) == 1 || tcc_scalar_bits(moved->elem) <= NARROW_BITS;
         }
@@ -69,8 +77,9 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return TCC_OK;
     int64_t most = ctas, need = tcc_live_registers(f, ctx->scratch).registers * 2 - (loaded > WORD_BYTES ? FEW : 0);
     ctas = count_ctas(f, block, need, most);
-    if (ctas <= TOO_FEW && ctas < most && loaded > WORD_BYTES && holds_narrow_rows(f)) {
-        need = tcc_live_late_registers(f, ctx->scratch).registers + SPARE;
+    if (ctas <= TOO_FEW && ctas < most && loaded > WORD_BYTES && has_narrow_rows(f)) {
+        need = sweeps(f) ? tcc_live_registers(f, ctx->scratch).registers + LEAST_SPARE
+                         : tcc_live_late_registers(f, ctx->scratch).registers + SPARE;
         int64_t more = count_ctas(f, block, need, most < MORE ? most : MORE);
         ctas = more > ctas ? more : ctas;
     }

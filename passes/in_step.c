@@ -3,22 +3,27 @@
 
 #include <math.h>
 
-static bool is_used_by(const tcc_op *reduce, tcc_opcode code)
+static const tcc_op *user_of(const tcc_op *reduce, tcc_opcode code)
 {
     const tcc_use *u = reduce->results[0].uses;
     while (u && u->op->code != code)
         u = u->next;
-    return u != NULL;
+    return u ? u->op : NULL;
+}
+
+const tcc_op *tcc_rescale_of(const tcc_op *reduce)
+{
+    return user_of(reduce, TCC_OP_tensor_rescale);
 }
 
 bool tcc_is_rescaled(const tcc_op *reduce)
 {
-    return is_used_by(reduce, TCC_OP_tensor_rescale);
+    return tcc_rescale_of(reduce) != NULL;
 }
 
 bool tcc_is_followed(const tcc_op *reduce)
 {
-    return is_used_by(reduce, TCC_OP_tensor_before);
+    return user_of(reduce, TCC_OP_tensor_before) != NULL;
 }
 
 tcc_op *tcc_reduced_at(tcc_op *op)
@@ -55,6 +60,8 @@ tcc_value *tcc_in_step(tcc_tiling *t, const tcc_op *rescale, tcc_value *is_first
 {
     tcc_builder *b = &t->b;
     tcc_value *by = tcc_value_map_get(t->map, TCC_VIEW(tensor_rescale, rescale)->by);
+    if (is_first->type->kind == TCC_KIND_tile)
+        by = tcc_tiling_broadcast(t, by, type);
     tcc_value *one = tcc_build_float(b, by->type, 1);
     by = TCC_EMIT(b, arith_select, by->type, tcc_tiling_broadcast(t, is_first, by->type), one, by);
     return tcc_tiling_broadcast(t, by, type);

@@ -356,6 +356,24 @@ static bool are_few(const tcc_func *f, const tcc_space *p)
     return !tcc_rows_parts(f) && few.size && (assumed || !few.name);
 }
 
+/* Whether all that runs along rows is accessed in aligned vectors. */
+static bool has_vectors(const tcc_func *f, const tcc_space *p)
+{
+    bool all = tcc_pointwise_vector(f, p) > 1;
+    for (const tcc_op *op = f->body->first; op && all; op = op->next)
+        all = !tcc_accessed_tensor(op) || !tcc_pointwise_runs_along(p, op) ||
+              tcc_pointwise_is_aligned(f, p, tcc_accessed_tensor(op));
+    return all;
+}
+
+static int64_t swept_columns(const tcc_func *f, const tcc_space *p)
+{
+    bool few = are_few(f, p);
+    if (has_vectors(f, p) && !tcc_rows_parts(f))
+        return few ? TCC_ROWS_FEW_VECTORS : TCC_ROWS_SWEPT_VECTORS;
+    return few ? TCC_ROWS_FEW_COLUMNS : TCC_ROWS_SWEPT_COLUMNS;
+}
+
 /* The fewest columns that hold every row, a power of two or three times one of which all lanes have vectors; those that
  * are swept over if there are too many. */
 static int64_t columns_of(const tcc_func *f, const tcc_space *p)
@@ -364,7 +382,7 @@ static int64_t columns_of(const tcc_func *f, const tcc_space *p)
     while (!tcc_assumes_max(f, p->extents[1], columns) && columns < TCC_ROWS_MOST_COLUMNS)
         columns *= 2;
     if (!tcc_assumes_max(f, p->extents[1], columns))
-        return are_few(f, p) ? TCC_ROWS_FEW_COLUMNS : TCC_ROWS_SWEPT_COLUMNS;
+        return swept_columns(f, p);
     int64_t fewer = columns / 4 * 3;
     return fewer % lanes == 0 && tcc_assumes_max(f, p->extents[1], fewer) ? fewer : columns;
 }

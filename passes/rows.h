@@ -28,9 +28,11 @@ enum {
     TCC_ROWS_FEWEST = 16,         /* terms: a thread as well reduces fewer by itself */
     TCC_ROWS_ELEMENTS = 32,       /* of a row that a lane has, at most */
     TCC_ROWS_MOST_COLUMNS = 16384, /* in one sweep */
-    TCC_ROWS_SWEPT_COLUMNS = 4096, /* at a time in several */
-    TCC_ROWS_FEW = 256,            /* rows that do not fill the device with CTAs which sweep so over them */
-    TCC_ROWS_FEW_COLUMNS = 16384,  /* at a time of these */
+    TCC_ROWS_SWEPT_COLUMNS = 4096, /* at a time in several, of single elements */
+    TCC_ROWS_SWEPT_VECTORS = 16384, /* of vectors: by so many warps that what is read twice is in L2 */
+    TCC_ROWS_FEW = 128,            /* rows, of which a multiprocessor has one */
+    TCC_ROWS_FEW_COLUMNS = 16384,  /* at a time of these, of single elements */
+    TCC_ROWS_FEW_VECTORS = 32768,  /* the same, of vectors: enough to keep memory busy */
     TCC_ROWS_PARTS = 1024,         /* of the only row, each of which has CTAs of its own */
     TCC_ROWS_BESIDE_DEPTH = 256,   /* terms of a part of rows beside each other */
     TCC_ROWS_BESIDE_PARTS = INT32_MAX / TCC_ROWS_BESIDE_DEPTH, /* more than there can be terms for: none takes turns */

@@ -17,14 +17,18 @@
  * A tile whose columns hold every row that the variant is for is read once. Otherwise a loop over tiles of columns
  * combines terms, so that each lane has partial results, before these are reduced. Reductions that need others' results
  * have a loop after theirs, and so has what is stored along the row. But sums that are rescaled (stream.c) are kept in
- * step with those that they need, which are reduced in each tile:
+ * step with those that they need, each partial sum with a partial result of its own: warps do not wait for each other
+ * until the loop has ended. Tiles are then taken in pieces of as many elements as there are partial results.
  *
- *            %max, %sum = scf.for … (%old = -inf, %acc = 0.0) {
- *              %t = tile.reduce %x {kind = max}
- *              %m = arith.max %old, %t
+ *            %max, %sum = scf.for … (%old = -inf, %acc = 0.0) : tile<f32[1, 1024]>, tile<f32[1, 1024]> {
+ *              %m = arith.max %old, %x, …
  *              … the factor, of %m and %old; the terms, of %x and %m …
- *              %kept = arith.mul %acc, (tile.broadcast %factor)
- *              %new = arith.add %kept, %terms
+ *              %kept = arith.mul %acc, %factor
+ *              %new = arith.add %kept, %terms, …
+ *            }
+ *            %whole = tile.reduce %max {kind = max}
+ *            … the factor, of %whole and %max …
+ *            %t = tile.reduce (arith.mul %sum, %factor) {kind = sum}
  *
  * Terms beyond the end of a row become what changes no result. Where its length is a multiple of a vector, one
  * condition serves all elements of each.
@@ -36,6 +40,13 @@
 #include "passes/in_step.h"
 #include "passes/tile.h"
 
+/* One of the tiles beside each other that a loop takes at a time. */
+typedef struct piece {
+    const struct tcc_place *places;
+    tcc_value_map *map;
+    tcc_value *column, *inside;
+} piece;
+
 typedef struct rows {
     tcc_tiler *w;
     const tcc_space *p;
@@ -45,8 +56,11 @@ typedef struct rows {
     bool whole;        /* all are */
     int along;         /* of the tile's dimensions the one that rows run along */
     int64_t kept;      /* partial results of a row from tile to tile */
+    piece *pieces;
+    int64_t n_pieces;
     int64_t unit;      /* of so many neighbours that a lane has all or none are */
     tcc_map sweeps;    /* fields: in which sweep they are known, from 1 on */
+    tcc_map partial;   /* fields of which lanes have their own: what is computed of partial results */
 } rows;
 
 /* The tile's first column. */
@@ -132,10 +146,10 @@ static tcc_value *build_reduce(rows *r, const tcc_op *reduce, tcc_value *terms)
     return v;
 }
 
-/* What its terms, or its partial results, are reduced to; one that was followed is its own result. */
+/* What its terms, or its partial results, are reduced to. */
 static void finish(rows *r, const tcc_op *reduce, tcc_value *terms)
 {
-    tcc_value *v = tcc_is_followed(reduce) && !r->w->held.one_sweep ? terms : build_reduce(r, reduce, terms);
+    tcc_value *v = build_reduce(r, reduce, terms);
     v->name = reduce->results[0].name;
     tcc_value_map_set(r->t->map, &reduce->results[0], v);
 }
@@ -264,10 +278,24 @@ static tcc_value *begin_tile(rows *r, const part_tiles *t, tcc_value *number)
     return tcc_arith_bin(b, TCC_OP_arith_add, column, in);
 }
 
-/* How many partial results of a row go from tile to tile. */
-static int64_t width_of(const rows *r, const tcc_op *reduce)
+static void take(rows *r, const piece *p)
 {
-    return tcc_is_followed(reduce) ? 1 : r->kept;
+    r->t->places = p->places;
+    r->t->map = p->map;
+    r->column = p->column;
+    r->inside = p->inside;
+}
+
+/* A loop's pieces, the first of which begins at `column`. */
+static void begin_pieces(rows *r, tcc_value *column)
+{
+    piece outer = {.places = r->t->places, .map = r->t->map};
+    for (int64_t i = 0; i < r->n_pieces; i++) {
+        take(r, &outer);
+        begin_at(r, tcc_arith_add(&r->t->b, column, i * r->t->sizes[r->along]));
+        tcc_value_map *map = tcc_value_map_within(r->w->ctx->scratch, outer.map);
+        r->pieces[i] = (piece){r->t->places, map, r->column, NULL};
+    }
 }
 
 static tcc_op *begin_loop(rows *r, const ops *reductions)
@@ -280,16 +308,17 @@ static tcc_op *begin_loop(rows *r, const ops *reductions)
         tiles = count_tiles(r, in_parts);
     TCC_PUSH(r->w->ctx->scratch, &operands, tcc_build_i32(&r->t->b, 0));
     TCC_PUSH(r->w->ctx->scratch, &operands, in_parts ? tiles.n : tcc_build_extent(&r->t->b, r->p->extents[r->along]));
-    TCC_PUSH(r->w->ctx->scratch, &operands, tcc_build_i32(&r->t->b, in_parts ? 1 : r->t->sizes[r->along]));
+    int64_t step = in_parts ? 1 : r->t->sizes[r->along] * r->n_pieces;
+    TCC_PUSH(r->w->ctx->scratch, &operands, tcc_build_i32(&r->t->b, step));
     for (size_t i = 0; i < reductions->len; i++) {
-        TCC_PUSH(r->w->ctx->scratch, &operands, build_start(r, reductions->data[i], width_of(r, reductions->data[i])));
+        TCC_PUSH(r->w->ctx->scratch, &operands, build_start(r, reductions->data[i], r->kept));
         types[i] = operands.data[operands.len - 1]->type;
     }
     tcc_op *loop = tcc_op_create(&r->t->b, TCC_OP_scf_for, operands.len, operands.data, reductions->len, types);
     r->t->b = tcc_builder_at_end(loop->regions[0]);
     r->t->b.loc = loop->loc;
     tcc_value *number = tcc_block_add_arg(loop->regions[0], operands.data[0]->type, r->p->row);
-    begin_at(r, in_parts ? begin_tile(r, &tiles, number) : number);
+    begin_pieces(r, in_parts ? begin_tile(r, &tiles, number) : number);
     return loop;
 }
 
@@ -305,44 +334,58 @@ static tcc_value *slice_terms(rows *r, tcc_value *terms, const tcc_type *type, i
     return v;
 }
 
-/* Whether there is no term before the tile. */
-static tcc_value *build_is_first(rows *r)
+/* The factor of partial sums; 1 where they are 0, for what nothing was added to may have been in step with nothing. */
+static tcc_value *build_factor(rows *r, const tcc_op *rescale, tcc_value *sums)
 {
-    return tcc_arith_cmp(&r->t->b, "eq", r->column, tcc_build_i32(&r->t->b, 0));
+    tcc_value *none = tcc_arith_cmp(&r->t->b, "eq", sums, tcc_build_float(&r->t->b, sums->type, 0));
+    return tcc_in_step(r->t, rescale, none, sums->type);
 }
 
-/* Combines a tile's terms with those before, which rescale multiplies, if it is not NULL. */
-static tcc_value *accumulate(rows *r, tcc_op *loop, const tcc_op *reduce, const tcc_op *rescale)
+/* Combines the terms of tiles with those before, which rescale multiplies, if it is not NULL. */
+static tcc_value *accumulate(rows *r, tcc_value *acc, const tcc_op *reduce, const tcc_op *rescale)
 {
-    const tcc_type *type = tile_type(r, reduce, r->kept);
-    tcc_value *acc = tcc_block_add_arg(loop->regions[0], type, "acc"), *terms = build_terms(r, reduce);
+    const tcc_type *type = acc->type;
     tcc_opcode code = tcc_reduction_op(tcc_reduction_of(reduce));
-    tcc_value *factor = rescale ? tcc_in_step(r->t, rescale, build_is_first(r), type) : NULL;
-    for (int64_t i = 0; i < r->t->sizes[r->along]; i += r->kept) {
-        tcc_value *with[] = {acc, slice_terms(r, terms, type, i)};
-        acc = factor && !i ? tcc_multiply_add(r->t, acc, factor, with[1])
-                           : &tcc_op_create(&r->t->b, code, 2, with, 1, &type)->results[0];
+    tcc_value *factor = NULL;
+    for (int64_t p = 0; p < r->n_pieces; p++) {
+        take(r, &r->pieces[p]);
+        tcc_value *terms = build_terms(r, reduce);
+        factor = rescale && !p ? build_factor(r, rescale, acc) : NULL;
+        for (int64_t i = 0; i < r->t->sizes[r->along]; i += r->kept) {
+            tcc_value *with[] = {acc, slice_terms(r, terms, type, i)};
+            acc = factor && !i ? tcc_multiply_add(r->t, acc, factor, with[1])
+                               : &tcc_op_create(&r->t->b, code, 2, with, 1, &type)->results[0];
+        }
+        r->pieces[p].inside = r->inside;
     }
     return acc;
 }
 
-/* Reduces a tile's terms, and combines the result with what was before. */
-static tcc_value *accumulate_followed(rows *r, tcc_op *loop, const tcc_op *reduce)
+static void set_in_pieces(rows *r, const tcc_value *field)
 {
-    tcc_reduction kind = tcc_reduction_of(reduce);
-    const tcc_type *type = tile_type(r, reduce, 1);
-    tcc_value *before = tcc_block_add_arg(loop->regions[0], type, "before");
-    tcc_value *with[] = {before, build_reduce(r, reduce, build_terms(r, reduce))};
-    tcc_value *after = &tcc_op_create(&r->t->b, tcc_reduction_op(kind), 2, with, 1, &type)->results[0];
+    tcc_value *v = tcc_value_map_get(r->pieces[0].map, (tcc_value *)field);
+    for (int64_t p = 1; p < r->n_pieces; p++)
+        tcc_value_map_set(r->pieces[p].map, field, v);
+}
+
+static void follow(rows *r, const tcc_op *reduce, tcc_value *before, tcc_value *after)
+{
+    take(r, &r->pieces[0]);
     tcc_follow(r->t, reduce, before, after);
-    return after;
+    set_in_pieces(r, &reduce->results[0]);
+    for (const tcc_use *u = reduce->results[0].uses; u; u = u->next)
+        if (u->op->code == TCC_OP_tensor_before)
+            set_in_pieces(r, &u->op->results[0]);
 }
 
 static tcc_value *combine(rows *r, tcc_op *loop, tcc_op *op)
 {
     const tcc_op *reduce = tcc_reduced_at(op);
-    return tcc_is_followed(reduce) ? accumulate_followed(r, loop, reduce)
-                               : accumulate(r, loop, reduce, op == reduce ? NULL : op);
+    tcc_value *before = tcc_block_add_arg(loop->regions[0], tile_type(r, reduce, r->kept), "acc");
+    tcc_value *after = accumulate(r, before, reduce, op == reduce ? NULL : op);
+    if (tcc_is_followed(reduce))
+        follow(r, reduce, before, after);
+    return after;
 }
 
 /* Whether a sweep computes a field: it varies along the row, or changes with what is reduced. */
@@ -352,10 +395,88 @@ static bool is_computed_in(const rows *r, const tcc_op *op, uintptr_t sweep)
            (is_along_row(r, op) || sweep_of(r, &op->results[0]) > sweep);
 }
 
+/* A field in each piece, or once, of partial results. */
+static void build_in_pieces(rows *r, tcc_op *op)
+{
+    bool along = is_along_row(r, op);
+    for (int64_t p = 0; p < (along ? r->n_pieces : 1); p++) {
+        take(r, &r->pieces[p]);
+        if (op->code == TCC_OP_tensor_write)
+            tcc_tiler_write(r->w, op);
+        else
+            tcc_tiling_op(r->t, op);
+    }
+    if (!along)
+        set_in_pieces(r, &op->results[0]);
+}
+
+/* The fields that partial results are computed of: lanes have their own. */
+static void find_partial(rows *r, const tcc_map *needed, uintptr_t sweep)
+{
+    for (tcc_op *op = r->w->f->body->first; op; op = op->next)
+        if (tcc_map_get(needed, op) && is_computed_in(r, op, sweep) && !is_along_row(r, op))
+            *tcc_map_at(&r->partial, &op->results[0]) = op;
+}
+
+static tcc_op *build_loop(rows *r, const ops *reductions, uintptr_t sweep, bool last)
+{
+    values combined = {0};
+    tcc_tiling outer = *r->t;
+    tcc_map needed = find_needed(r, sweep, last);
+    find_partial(r, &needed, sweep);
+    tcc_op *loop = begin_loop(r, reductions);
+    for (tcc_op *op = r->w->f->body->first; op; op = op->next)
+        if (!tcc_map_get(&needed, op)) {
+            continue;
+        } else if (is_goal(r, op, sweep, last) && tcc_reduced_at(op)) {
+            tcc_value *acc = combine(r, loop, op);
+            TCC_PUSH(r->w->ctx->scratch, &combined, acc);
+        } else if (op->code == TCC_OP_tensor_write || is_computed_in(r, op, sweep)) {
+            build_in_pieces(r, op);
+        }
+    tcc_op_create(&r->t->b, TCC_OP_scf_yield, combined.len, combined.data, 0, NULL);
+    *r->t = outer;
+    return loop;
+}
+
+/* What partial sums are multiplied by when what they followed is whole. */
+static void build_last_factor(rows *r, const ops *reductions, tcc_op *loop, const tcc_op *rescale, uintptr_t sweep)
+{
+    tcc_map of = TCC_MAP(r->w->ctx->scratch);
+    tcc_op *by = TCC_VIEW(tensor_rescale, rescale)->by->def;
+    tcc_value_map *outer = r->t->map;
+    r->t->map = tcc_value_map_within(r->w->ctx->scratch, outer);
+    for (size_t i = 0; i < reductions->len; i++) {
+        tcc_op *followed = reductions->data[i];
+        tcc_value *whole = tcc_value_map_get(outer, &followed->results[0]);
+        if (tcc_is_followed(followed))
+            tcc_follow(r->t, followed, &loop->results[i], whole);
+    }
+    *tcc_map_at(&of, by) = by;
+    tcc_tiler_need(r->w, &of);
+    for (tcc_op *op = r->w->f->body->first; op; op = op->next)
+        if (tcc_map_get(&of, op) && is_computed_in(r, op, sweep))
+            tcc_tiling_op(r->t, op);
+}
+
+/* Brings partial sums in step with the whole of what they follow. */
+static tcc_value *merge(rows *r, const ops *reductions, tcc_op *loop, size_t i, uintptr_t sweep)
+{
+    const tcc_op *rescale = tcc_rescale_of(reductions->data[i]);
+    tcc_value *sums = &loop->results[i];
+    tcc_value_map *outer = r->t->map;
+    if (rescale) {
+        build_last_factor(r, reductions, loop, rescale, sweep);
+        tcc_value *factor = build_factor(r, rescale, sums);
+        sums = TCC_EMIT(&r->t->b, arith_mul, sums->type, sums, factor);
+        r->t->map = outer;
+    }
+    return sums;
+}
+
 static void build_sweep(rows *r, uintptr_t sweep, bool last)
 {
     ops reductions = {0};
-    values combined = {0};
     bool any = false;
     for (tcc_op *op = r->w->f->body->first; op; op = op->next) {
         any |= is_goal(r, op, sweep, last);
@@ -364,25 +485,10 @@ static void build_sweep(rows *r, uintptr_t sweep, bool last)
     }
     if (!any)
         return;
-    tcc_builder outer = r->t->b;
-    tcc_map needed = find_needed(r, sweep, last);
-    tcc_op *loop = begin_loop(r, &reductions);
-    for (tcc_op *op = r->w->f->body->first; op; op = op->next)
-        if (!tcc_map_get(&needed, op)) {
-            continue;
-        } else if (is_goal(r, op, sweep, last) && tcc_reduced_at(op)) {
-            tcc_value *acc = combine(r, loop, op);
-            TCC_PUSH(r->w->ctx->scratch, &combined, acc);
-        } else if (op->code == TCC_OP_tensor_write) {
-            tcc_tiler_write(r->w, op);
-        } else if (is_computed_in(r, op, sweep)) {
-            tcc_tiling_op(r->t, op);
-        }
-    tcc_op_create(&r->t->b, TCC_OP_scf_yield, combined.len, combined.data, 0, NULL);
-    r->t->b = outer;
-    for (size_t i = 0; i < reductions.len; i++) {
+    tcc_op *loop = build_loop(r, &reductions, sweep, last);
+    for (size_t i = 0; i < reductions.len; i++) { /* what others follow comes before them */
         r->t->b.loc = reductions.data[i]->loc;
-        finish(r, reductions.data[i], &loop->results[i]);
+        finish(r, reductions.data[i], merge(r, &reductions, loop, i, sweep));
     }
 }
 
@@ -416,17 +522,48 @@ static bool is_multiple(const rows *r, int64_t n)
     return tcc_assumes_multiple(r->w->f, r->p->extents[r->along], n, &by);
 }
 
+static bool follows_any(const tcc_func *f)
+{
+    const tcc_op *op = f->body->first;
+    while (op && op->code != TCC_OP_tensor_before)
+        op = op->next;
+    return op;
+}
+
+/* How many partial results there are of a row: a lane has as many as its vectors have elements, several at least, or,
+ * of rows in parts, as many as a tile. Rows beside each other have one a warp. Where sums follow partial results, a tile
+ * is taken in pieces that have as many elements. */
+static void divide(rows *r, const tcc_pointwise_tile *tile)
+{
+    enum { LEAST = 4 };
+    int64_t lanes = TCC_WARP_LANES * tile->warps[1];
+    r->n_pieces = 1;
+    r->kept = r->along ? tile->n : tile->warps[0];
+    if (r->along && !r->w->held.one_sweep && !tcc_rows_parts(r->w->f)) {
+        r->kept = lanes * tile->vector;
+        while (r->kept < lanes * LEAST && tile->n % (2 * r->kept) == 0)
+            r->kept *= 2;
+    }
+    if (!r->w->held.one_sweep && follows_any(r->w->f)) {
+        r->n_pieces = tile->n / r->kept;
+        r->t->sizes[r->along] = r->kept;
+    }
+    r->pieces = TCC_NEW_ARRAY(r->w->ctx->scratch, piece, r->n_pieces);
+}
+
 static void build(tcc_tiler *w)
 {
     const tcc_pointwise_tile *tile = &w->held.of;
     const tcc_space *p = &w->space;
-    rows r = {.w = w, .p = p, .t = &w->t, .along = p->along, .sweeps = TCC_MAP(w->ctx->scratch)};
+    rows r = {.w = w, .p = p, .t = &w->t, .along = p->along, .sweeps = TCC_MAP(w->ctx->scratch),
+              .partial = TCC_MAP(w->ctx->scratch)};
+    w->t.partial = &r.partial;
     tcc_attr_set_ints(w->f->ir, &w->grid->attrs, "spread", 3,
                       (int64_t[]){tile->vector, tile->warps[0], tile->warps[1]});
-    r.kept = p->along ? tile->n : tile->warps[0]; /* a warp's lanes have all of a row's elements, or one */
     for (r.unit = p->along ? tile->vector : 1; r.unit > 1 && !is_multiple(&r, r.unit);)
         r.unit /= 2;
     r.whole = !p->extents[r.along].name && p->extents[r.along].size % w->t.sizes[r.along] == 0;
+    divide(&r, tile);
     if (w->held.one_sweep)
         build_whole_rows(&r);
     else

@@ -72,6 +72,8 @@ void tcc_tiling_op(tcc_tiling *t, tcc_op *op)
         return; /* scalars are visible inside */
     bool is_read = op->code == TCC_OP_tensor_read;
     const tcc_type *type = tcc_tiling_type(t, op->results[0].type, is_read);
+    if (t->partial && tcc_map_get(t->partial, &op->results[0]))
+        type = tcc_type_sized(t->b.func->ir, TCC_KIND_tile, type->elem, 2, t->sizes);
     tcc_op *r;
     t->b.loc = op->loc;
     if (is_read) {

@@ -8,6 +8,7 @@
 #include "ir/ir.h"
 #include "ir/reduction.h"
 #include "passes/pass.h"
+#include "support/map.h"
 
 /* Indices x and y run along a tile's rows and columns. A field becomes a tile whose extent is 1 along each
  * that it does not have. Where an operand of the products has no index of its own, x or y is a name that no field
@@ -18,6 +19,7 @@ typedef struct tcc_tiling {
     int64_t sizes[2];
     const struct tcc_place *places; /* where it is */
     tcc_value_map *map; /* what fields have become */
+    const tcc_map *partial; /* fields that become whole tiles whatever indices they have; NULL: none do */
 } tcc_tiling;
 
 /* The first value that an index has in the tile, from here on; what it is. */

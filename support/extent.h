@@ -1,7 +1,7 @@
 /* extent: the limits and names of dimensions.
  *
  * Kernels count tiles and iterations in 32 bits, as (extent + tile - 1) / tile. No tile is longer
- * than 8192: the shared memory of an SM would not hold a stage of it.
+ * than 32768, of a row that is swept over.
  *
  * A dimension that is computed of others has a name that says how. A product of a few names, and a number behind them,
  * has dots between them: `B.S.4` is B * S * 4. Anything else is in parentheses, with the operators + - * /:
@@ -18,7 +18,7 @@
 
 #include "support/expr.h"
 
-#define TCC_MAX_EXTENT (INT32_MAX - INT32_C(8191))
+#define TCC_MAX_EXTENT (INT32_MAX - INT32_C(32767))
 enum { TCC_MAX_FACTORS = 4 };
 
 /* A name, or where it has no bytes a number. */

@@ -139,7 +139,7 @@ typedef union tcc_arg {
  *
  * dims  n_dims extents in elements, in the order of tcc_kernel_dim_name; 0 is allowed: nothing is
  *       launched if an output is empty, and an empty sum is 0. Those that are strides of tensors (tcc_arg_info) count
- *       elements too, 0 to 2147475456. Elements of an output must not overlap, so that 0 is for inputs alone
+ *       elements too, 0 to 2147450880. Elements of an output must not overlap, so that 0 is for inputs alone
  * args  n_args arguments, in the order of tcc_kernel_arg
  * Runs the cheapest variant of the kernel that is valid for these extents and addresses. Tensor maps
  * are encoded once for each set of arguments and cached. Asynchronous; inputs and outputs must stay

@@ -138,6 +138,27 @@ void tcc_access_set_field(tcc_op *access, const tcc_type *field)
     tcc_access_set_indices(access, field->rank, names);
 }
 
+static tcc_attr renamed(tcc_ir *ir, const tcc_attr *coordinate, const char *index, const char *as)
+{
+    tcc_attr a = *coordinate;
+    if (a.kind == TCC_ATTR_STR)
+        a.s = tcc_index_same(a.s, index) ? as : a.s;
+    else if (a.kind == TCC_ATTR_INDEX)
+        a.index = tcc_index_replace(ir, a.index, TCC_FACTOR_INDEX, index, tcc_index_name(ir, as));
+    return a;
+}
+
+void tcc_access_rename(tcc_op *access, const char *index, const char *as)
+{
+    tcc_ir *ir = access->block->func->ir;
+    tcc_attr map = map_of(access);
+    tcc_attr *items = TCC_NEW_ARRAY(ir->arena, tcc_attr, map.list.n);
+    for (size_t d = 0; d < map.list.n; d++)
+        items[d] = renamed(ir, &map.list.items[d], index, as);
+    map = (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, map.list.n}};
+    tcc_attr_set(ir, &access->attrs, "map", map, (tcc_loc){0, 0});
+}
+
 /* ---- extents --------------------------------------------------------------------------------- */
 
 bool tcc_extents_read(const tcc_attr *pair, const char **index, tcc_dim *extent)

@@ -36,6 +36,8 @@ bool tcc_access_same(const tcc_op *x, const tcc_op *y, const char *x_index, cons
 void tcc_access_remove(tcc_op *access, size_t d);
 /* The coordinates of a tensor.write, a list of names. */
 tcc_attr tcc_access_indices(const tcc_op *write);
+/* Gives an index another name. */
+void tcc_access_rename(tcc_op *access, const char *index, const char *as);
 /* Makes the coordinates the indices of a field, in order. */
 void tcc_access_set_field(tcc_op *access, const tcc_type *field);
 void tcc_access_set_indices(tcc_op *access, size_t n, const char *const *indices);

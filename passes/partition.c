@@ -20,6 +20,8 @@
  * computed of; reductions that several kernels need, or that have fewer indices than the outputs, which would otherwise
  * be computed for each element; outputs of another index space; and sums of products of another one than the output's.
  * What is stored is what all that needs a reduction computes of it first, where that is no wider: f16(acc) for acc.
+ * A function that one loop computes (passes/streams.h) is not cut, but gets a copy beside it that is, for launches that
+ * the loop cannot serve.
  * Elements of a tensor that is written are copied before where another step, or the same at other indices, still reads
  * them; a function reads what it writes before the write.
  *
@@ -38,6 +40,7 @@
 #include "passes/slice.h"
 #include "passes/space.h"
 #include "passes/stored_value.h"
+#include "passes/streams.h"
 
 enum { ROW_BYTES = 128 /* of which rows in the workspace are multiples: a line of L2 */ };
 
@@ -277,6 +280,15 @@ static void drop_schedule(tcc_func *f)
             tcc_attr_remove(&f->attrs, tcc_schedule_keys[i].name);
 }
 
+/* Its copy, of which the name says what it is. */
+static tcc_func *copy(tcc_func *f, const char *what)
+{
+    const char *name = tcc_arena_printf(f->ir->arena, "%s__%s", f->name, what);
+    for (int i = 2; tcc_func_find(f->ir, name); i++)
+        name = tcc_arena_printf(f->ir->arena, "%s__%s%d", f->name, what, i);
+    return tcc_func_clone(f, name);
+}
+
 /* A copy of f that is a step before it, after the others. */
 static tcc_func *add_step(tcc_func *f, const char *what, tcc_cut why)
 {
@@ -285,10 +297,7 @@ static tcc_func *add_step(tcc_func *f, const char *what, tcc_cut why)
     const char **names = TCC_NEW_ARRAY(ir->arena, const char *, before.list.n + 1);
     for (size_t i = 0; i < before.list.n; i++)
         names[i] = before.list.items[i].s;
-    const char *name = tcc_arena_printf(ir->arena, "%s__%s", f->name, what);
-    for (int i = 2; tcc_func_find(ir, name); i++)
-        name = tcc_arena_printf(ir->arena, "%s__%s%d", f->name, what, i);
-    tcc_func *step = tcc_func_clone(f, name);
+    tcc_func *step = copy(f, what);
     tcc_attr_remove(&step->attrs, "before");
     tcc_attr_set_int(ir, &step->attrs, "step", 1);
     tcc_attr_set_str(ir, &step->attrs, "kernel", tcc_func_kernel(f));
@@ -507,17 +516,22 @@ static bool may_cut(tcc_pass_ctx *ctx, const tcc_func *f, const part *p)
     return false;
 }
 
-static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+/* ---- the pass ------------------------------------------------------------------------------------ */
+
+/* What several names of an index kept apart becomes one. */
+static tcc_status join_equal(tcc_pass_ctx *ctx, tcc_func *f)
 {
-    if (tcc_attr_find(&f->attrs, "assumes") || !last_write(f))
-        return TCC_OK;
-    if (!check_separate(ctx, f))
-        return TCC_ERR_TYPE;
+    bool changed;
+    return tcc_pass_cse.run(ctx, f, &changed);
+}
+
+static tcc_status cut(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+{
     for (part p;; *changed = true) {
         *changed |= tcc_nest_reductions(ctx->scratch, f);
         if (!find_separate(f) && tcc_rows_recognize(f)) {
             *changed = true;
-            return tcc_pass_cse.run(ctx, f, changed); /* of what several names kept apart */
+            return join_equal(ctx, f);
         }
         p = find_part(ctx, f);
         if (!p.value && !p.write)
@@ -532,6 +546,31 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         else
             cut_writes(f, &p, ctx->scratch);
     }
+}
+
+/* One loop serves launches for which variants of it are; steps, which a copy is cut into, serve all. */
+static tcc_status add_steps(tcc_pass_ctx *ctx, tcc_func *f, tcc_func *steps)
+{
+    bool changed;
+    tcc_attr_set_str(f->ir, &steps->attrs, "kernel", tcc_func_kernel(f));
+    tcc_attr_set_str(f->ir, &steps->attrs, "part", steps->name);
+    tcc_attr_remove(&steps->attrs, "stream");
+    tcc_attr_remove(&steps->attrs, tcc_schedule_keys[TCC_KEY_fuse].name); /* it is fused where that is possible */
+    tcc_status status = cut(ctx, steps, &changed);
+    return status ? status : join_equal(ctx, f);
+}
+
+static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+{
+    if (tcc_attr_find(&f->attrs, "assumes") || tcc_attr_find(&f->attrs, "stream") || !last_write(f))
+        return TCC_OK;
+    if (!check_separate(ctx, f))
+        return TCC_ERR_TYPE;
+    if (tcc_streams_can_be_tiled(tcc_target_of(f->ir)) && !find_separate(f) && tcc_streams_recognize(f)) {
+        *changed = true;
+        return add_steps(ctx, f, copy(f, "steps"));
+    }
+    return cut(ctx, f, changed);
 }
 
 const tcc_pass tcc_pass_partition = {"partition", "cut what one kernel cannot compute into steps", .run = run};

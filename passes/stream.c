@@ -38,7 +38,7 @@ typedef struct part {
 
 typedef struct streaming {
     tcc_arena *scratch;
-    const char *index;     /* over which terms come */
+    tcc_stream_names index; /* over which terms come */
     const tcc_type *rows;  /* has the indices of what they are reduced to, without those of products' columns */
     tcc_map moves;         /* values that change when terms come */
     tcc_builder b;         /* after the sum */
@@ -64,7 +64,7 @@ static bool is_of_row(const streaming *s, const tcc_value *v)
 
 static bool is_reduced(const streaming *s, const tcc_op *op)
 {
-    return tcc_is_reduction(op) && tcc_index_same(tcc_attr_list(&op->attrs, "over").list.items[0].s, s->index);
+    return tcc_is_reduction(op) && tcc_stream_has_name(&s->index, tcc_attr_list(&op->attrs, "over").list.items[0].s);
 }
 
 /* ---- what is found ----------------------------------------------------------------------------- */
@@ -383,9 +383,17 @@ static bool find_sums(streaming *s, const tcc_func *f, sums *out)
     return all;
 }
 
-bool tcc_stream_takes_one_sweep(tcc_arena *scratch, const tcc_func *f, const char *index)
+bool tcc_stream_has_name(const tcc_stream_names *names, const char *x)
 {
-    streaming s = {.scratch = scratch, .index = index, .moves = TCC_MAP(scratch)};
+    bool has = false;
+    for (size_t n = 0; n < names->n && !has; n++)
+        has = tcc_index_same(names->of[n], x);
+    return has;
+}
+
+bool tcc_stream_takes_one_sweep(tcc_arena *scratch, const tcc_func *f, const tcc_stream_names *index)
+{
+    streaming s = {.scratch = scratch, .index = *index, .moves = TCC_MAP(scratch)};
     sums found = {0};
     return find_sums(&s, f, &found) && found.len;
 }
@@ -428,11 +436,12 @@ static const char *index_of(const tcc_func *f)
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
-    streaming s = {.scratch = ctx->scratch, .index = index_of(f)};
+    const char *index = index_of(f);
+    streaming s = {.scratch = ctx->scratch, .index = {1, {index}}};
     sums found = {0};
     s.moves = s.factors = TCC_MAP(ctx->scratch);
     s.before = tcc_value_map_create(ctx->scratch);
-    if (!s.index)
+    if (!index)
         return TCC_OK;
     find_sums(&s, f, &found);
     for (size_t i = 0; i < found.len; i++)

@@ -6,8 +6,18 @@
 
 #include "ir/ir.h"
 
+enum { TCC_STREAM_MOST_NAMES = 8 };
+
+/* What an index is called. */
+typedef struct tcc_stream_names {
+    size_t n;
+    const char *of[TCC_STREAM_MOST_NAMES];
+} tcc_stream_names;
+
+bool tcc_stream_has_name(const tcc_stream_names *names, const char *x);
+
 /* Whether some sums over an index need other reductions over it, and all that do can be kept in step with these: the
  * pass finds what they are multiplied by. Reductions over other indices are of each term. */
-bool tcc_stream_takes_one_sweep(tcc_arena *scratch, const tcc_func *f, const char *index);
+bool tcc_stream_takes_one_sweep(tcc_arena *scratch, const tcc_func *f, const tcc_stream_names *index);
 
 #endif

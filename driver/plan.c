@@ -8,6 +8,7 @@
 #include "ir/plan.h"
 #include "ir/signature.h"
 #include "ir/target.h"
+#include "support/extent.h"
 
 /* ---- what a step reads and stores --------------------------------------------------------------- */
 
@@ -63,14 +64,14 @@ static unsigned char *find_uses(const tcc_func *step, const tcc_func *arguments)
 /* ---- text --------------------------------------------------------------------------------------- */
 
 /* sum: f32[H, S, T], total: f32 */
-static void print_tensor(tcc_str *out, const tcc_value *tensor)
+static void print_tensor(tcc_str *out, tcc_arena *arena, const tcc_value *tensor)
 {
     const tcc_type *t = tensor->type;
     tcc_str_printf(out, "%s: %s", tensor->name, tcc_scalar_name(t->elem));
     for (unsigned d = 0; d < t->rank; d++) {
         tcc_str_puts(out, d ? ", " : "[");
         if (t->dims[d].name)
-            tcc_str_puts(out, t->dims[d].name);
+            tcc_str_puts(out, tcc_extent_text(arena, t->dims[d].name));
         else
             tcc_str_printf(out, "%lld", (long long)t->dims[d].size);
     }
@@ -86,26 +87,30 @@ static void print_uses(tcc_str *out, const tcc_func *arguments, const unsigned c
         if (!(uses[i] & use))
             continue;
         tcc_str_puts(out, sep);
-        print_tensor(out, arguments->body->args[i]);
+        print_tensor(out, arguments->ir->arena, arguments->body->args[i]);
         sep = ", ";
     }
     tcc_str_puts(out, sep == what ? "" : "\n");
 }
 
-/* An expression as text: 4 * M * roundup(N, 32). */
-static void print_expr(tcc_str *out, tcc_attr a)
+/* An expression as text: 4 * M * roundup(N, 32). A sum is in parentheses where it is a factor. */
+static void print_expr(tcc_str *out, tcc_arena *arena, tcc_attr a, bool is_factor)
 {
-    if (a.kind != TCC_ATTR_LIST) {
+    if (a.kind == TCC_ATTR_STR && !(is_factor && tcc_extent_is_sum(a.s)))
+        tcc_str_puts(out, tcc_extent_text(arena, a.s));
+    else if (a.kind == TCC_ATTR_STR)
+        tcc_str_puts(out, a.s);
+    else if (a.kind != TCC_ATTR_LIST)
         tcc_attr_print(out, &a);
+    if (a.kind != TCC_ATTR_LIST)
         return;
-    }
     const char *op = a.list.items[0].s;
     bool is_product = !strcmp(op, tcc_expr_op_name(TCC_EXPR_mul));
     if (!is_product)
         tcc_str_printf(out, "%s(", op);
     for (size_t i = 1; i < a.list.n; i++) {
         tcc_str_puts(out, i == 1 ? "" : is_product ? " * " : ", ");
-        print_expr(out, a.list.items[i]);
+        print_expr(out, arena, a.list.items[i], is_product);
     }
     tcc_str_puts(out, is_product ? "" : ")");
 }
@@ -120,7 +125,7 @@ static void print_bytes(tcc_str *out, tcc_ir *ir, const tcc_value *tensor)
     if (!tcc_expr_read(ir->arena, bytes, none, &e) && tcc_expr_value(&e, NULL, &device, &number))
         tcc_str_printf(out, "%lld", (long long)number);
     else
-        print_expr(out, bytes);
+        print_expr(out, ir->arena, bytes, false);
 }
 
 static bool is_zeroed(const tcc_func *variant, const char *workspace)
@@ -136,7 +141,7 @@ static void print_workspace(tcc_str *out, const tcc_func *variant, const tcc_fun
     for (size_t i = 0; i < workspace->body->n_args; i++) {
         const tcc_value *tensor = workspace->body->args[i];
         tcc_str_puts(out, "  workspace ");
-        print_tensor(out, tensor);
+        print_tensor(out, workspace->ir->arena, tensor);
         tcc_str_puts(out, ", ");
         print_bytes(out, variant->ir, tensor);
         tcc_str_printf(out, " bytes%s\n", is_zeroed(variant, tensor->name) ? ", 0 before the first step" : "");

@@ -63,14 +63,29 @@ static size_t operand_start(const tcc_expr *e, size_t end)
     return end;
 }
 
+/* Whether a term is 0 or more, whatever the extents: a difference may be less, the greater of it and 0 is not. */
+static bool is_never_negative(const tcc_expr_step *steps, size_t n)
+{
+    bool least[TCC_EXPR_MAX_DEPTH] = {false}; /* of what is on the stack */
+    size_t depth = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!is_operation(steps[i].code)) {
+            least[depth++] = steps[i].number >= 0;
+            continue;
+        }
+        bool x = least[depth - 2], y = least[depth - 1];
+        least[--depth - 1] = steps[i].code == TCC_EXPR_max ? x || y : steps[i].code != TCC_EXPR_sub && x && y;
+    }
+    return least[0];
+}
+
 /* A number, or a term. */
 static void add_term(tcc_arena *arena, plan_sum *sum, tcc_expr_step *steps, size_t n)
 {
     bool constant = true;
-    for (size_t i = 0; i < n; i++) {
-        sum->known &= steps[i].code != TCC_EXPR_sub && (is_operation(steps[i].code) || steps[i].number >= 0);
+    for (size_t i = 0; i < n; i++)
         constant &= steps[i].code != TCC_EXPR_dim && steps[i].code != TCC_EXPR_device;
-    }
+    sum->known &= is_never_negative(steps, n);
     int64_t number;
     if (constant && tcc_expr_value(&(tcc_expr){steps, n, 0}, NULL, NULL, &number))
         sum->known &= !__builtin_add_overflow(sum->number, number, &sum->number);

@@ -195,7 +195,13 @@ def ranked(target):
     run(target, "ranked", dict(N=9), {"x": x}, {"sorted": x[order], "rank": np.argsort(order).astype(np.int32)})
 
 
+def widths(target):
+    x = floats(8, 22)
+    run(target, "widths", dict(M=4, W=20, P=3), {"X": x},
+        {"Y": x - x.max(axis=0), "z": x[::2, 3] + x[1::2, :3].sum(axis=1)})
+
+
 for target in ("sm_90a", "gfx1100"):
     for kernel in (convolution, pool, windows, experts, paged, numbers, places, triangle, shifted, inner, terms,
-                   counts, wide, strips, group_norm, ranges, cached, ranked):
+                   counts, wide, strips, group_norm, ranges, cached, ranked, widths):
         kernel(target)

@@ -30,6 +30,8 @@ static void on_diagnostic(const tcc_diagnostic *d, void *user)
 #define P "[\"mul\",[\"ceildiv\",\"M\",256],256]"
 #define Q "[\"mul\",\"N\",256]"
 #define P_Q "[\"add\",0," P "," Q "]"
+#define SUM "[\"roundup\",[\"mul\",4,\"(N + K - 1)\"],256]"
+#define P_SUM "[\"add\",0," SUM "," P "]"
 #define WRITES_C LAUNCH(ARG("C", "write"))
 
 /* "": it is right. */
@@ -44,6 +46,9 @@ static const struct {
      ""},
     {PLAN(P_Q, SET(P, Q) "," LAUNCH(IN(P, Q, "both") "," ARG("C", "write"))), ""},
     {PLAN("[\"add\"," Q "," P ",64]", SET(P, Q) "," WRITES_C), ""},
+    /* W + K - 1 elements: a difference, but not below 0 */
+    {PLAN(P_SUM, LAUNCH(IN("0", SUM, "write") "," IN(SUM, P, "write")) "," LAUNCH(IN(SUM, P, "read") "," ARG("C", "write"))),
+     ""},
     {PLAN("512", SET("[\"add\",128,128]", "[\"mul\",2,128]") "," LAUNCH(IN("256", "256", "read") "," ARG("C", "write"))),
      ""},
 
@@ -61,6 +66,7 @@ static const struct {
     {PLAN(P, LAUNCH(MAP("64", P, "write"))), "may end behind 'workspace_bytes'"},
     {PLAN("511", SET("256", "256") "," WRITES_C), "steps[0].memset: may end behind 'workspace_bytes'"},
     {PLAN("[\"sub\"," P_Q ",\"K\"]", SET("0", P) "," WRITES_C), "may end behind 'workspace_bytes'"},
+    {PLAN("[\"add\"," P ",[\"min\",[\"sub\",\"N\",\"K\"],0]]", SET("0", P) "," WRITES_C), "may end behind 'workspace_bytes'"},
 
     {PLAN(P_Q, LAUNCH(IN("0", P, "write") "," IN("0", Q, "write"))),
      "steps[0].params[1]: may overlap in the workspace with $.kernels[0].variants[0].steps[0].params[0]"},

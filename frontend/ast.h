@@ -67,6 +67,7 @@ typedef struct tcc_ast_expr {
     size_t first;      /* of the expressions inside it, in its statement */
     double number;
     bool of_domain;          /* what it reads says nothing of the extents of indices */
+    bool counts;             /* in brackets or in a domain, where quotients of numbers round down */
     bool coordinate;         /* alone between brackets: a name that nothing declares is an index */
     tcc_ast_indices indices; /* of a reduction; of a read, text NULL where a coordinate is more than an index */
     tcc_ast_name accumulator;     /* of a sum: the type that is written; text NULL: none is */

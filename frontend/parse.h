@@ -20,6 +20,7 @@ typedef struct tcc_parser {
     tcc_ast_kernel *kernel; /* the kernel that is being parsed */
     tcc_ast_stmt *stmt;     /* the statement that is being parsed */
     unsigned depth;         /* of nested expressions */
+    bool counts;            /* in brackets or in a domain, but not in what is converted there */
 } tcc_parser;
 
 enum { TCC_MAX_DEPTH = 200 }; /* of nested expressions */

@@ -63,6 +63,7 @@ static tcc_ast_expr *new_expr(tcc_parser *p, tcc_ast_kind kind, tcc_ast_name nam
     tcc_ast_expr *e = TCC_NEW(p->arena, tcc_ast_expr);
     e->kind = kind;
     e->name = name;
+    e->counts = p->counts;
     e->first = n_args ? args[0]->first : p->stmt->exprs.len;
     e->args = TCC_NEW_ARRAY(p->arena, tcc_ast_expr *, n_args);
     e->n_args = n_args;
@@ -114,6 +115,8 @@ static tcc_ast_expr *parse_read(tcc_parser *p, tcc_ast_name name)
 {
     tcc_ast_exprs args = {0};
     tcc_ast_indices indices = {0};
+    bool counts = p->counts;
+    p->counts = true;
     do {
         tcc_loc loc = p->tok.loc;
         if (p->tok.kind == TCC_TOK_RBRACKET)
@@ -130,6 +133,7 @@ static tcc_ast_expr *parse_read(tcc_parser *p, tcc_ast_name name)
         tcc_parse_error(p, "',' or ']'");
         return NULL;
     }
+    p->counts = counts;
     tcc_ast_expr *e = new_expr(p, TCC_AST_READ, name, args.len, args.data);
     if (e)
         e->indices = indices;
@@ -208,6 +212,9 @@ static tcc_ast_expr *parse_extremum(tcc_parser *p, tcc_ast_name name, tcc_reduct
 static tcc_ast_expr *parse_call(tcc_parser *p, tcc_ast_name name)
 {
     tcc_ast_exprs args = {0};
+    const tcc_function *function = find_function(name.text);
+    bool counts = p->counts;
+    p->counts &= !function || function->code != TCC_OP_arith_cast;
     tcc_parse_advance(p);
     if (p->tok.kind != TCC_TOK_RPAREN)
         do {
@@ -218,10 +225,11 @@ static tcc_ast_expr *parse_call(tcc_parser *p, tcc_ast_name name)
         } while (tcc_parse_accept(p, TCC_TOK_COMMA));
     if (!tcc_parse_expect(p, TCC_TOK_RPAREN))
         return NULL;
+    p->counts = counts;
     tcc_reduction reduction;
     return find_reduction(name.text, &reduction) && is_reduction(p, &args)
                ? parse_extremum(p, name, reduction, &args)
-               : new_apply(p, name, find_function(name.text), args.len, args.data);
+               : new_apply(p, name, function, args.len, args.data);
 }
 
 static tcc_ast_expr *parse_operand(tcc_parser *p)
@@ -290,6 +298,7 @@ static bool parse_domain(tcc_parser *p)
 {
     tcc_ast_stmt *domain = p->stmt;
     domain->place = p->kernel->stmts.len;
+    p->counts = true;
     bool parsed = tcc_parse_name(p, &domain->name) && tcc_parse_expect(p, TCC_TOK_COLON) &&
                   parse_binary(p, CONJUNCTION) && tcc_parse_expect(p, TCC_TOK_SEMICOLON);
     if (parsed && p->kernel->n_exprs <= TCC_MAX_EXPRS)
@@ -315,6 +324,7 @@ bool tcc_parse_stmt(tcc_parser *p)
 {
     tcc_ast_stmt *stmt = p->stmt;
     p->depth = 0;
+    p->counts = false;
     if (p->tok.kind != TCC_TOK_NAME) {
         tcc_parse_error(p, "a statement or '}'");
         return false;

@@ -59,6 +59,9 @@ tcc_ast_type tcc_sema_type_of(tcc_scalar elem);
 tcc_scalar tcc_sema_elem_of(tcc_ast_type type);
 /* Makes an expression of only numbers INT, FLOAT or DOUBLE; others must have this type already. */
 bool tcc_sema_resolve(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e, tcc_ast_type type);
+/* Whether an expression of whole numbers is in numbers that an i32 can have, and so is each in it: then sums and products
+ * of them fit an index expression. If not, reports that `what` is an i32. */
+bool tcc_sema_check_reach(tcc_sema *s, const tcc_ast_stmt *stmt, const tcc_ast_expr *e, const char *what);
 /* Reports a whole number in an expression that is too large for an i32; false where there is none. */
 bool tcc_sema_report_large(tcc_sema *s, const tcc_ast_stmt *stmt, const tcc_ast_expr *e);
 /* Gives a function or operator its type, by those of its operands. */

@@ -47,7 +47,7 @@ static void check_domain(tcc_sema *s, tcc_ast_stmt *domain)
         tcc_error(s->diag, TCC_ERR_TYPE, root->name.loc, "a domain is a comparison, or several joined by '&&'");
     } else if (!(root->free & index->bit)) {
         tcc_error(s->diag, TCC_ERR_TYPE, domain->name.loc, "the domain of '%s' does not depend on it", index->name);
-    } else {
+    } else if (tcc_sema_check_reach(s, domain, root, "what a domain compares")) {
         domain->valid = true;
         index->domain = domain;
     }

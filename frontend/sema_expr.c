@@ -172,18 +172,25 @@ static void report_undefined(tcc_sema *s, const tcc_ast_expr *e, const tcc_ast_s
     tcc_sema_declare(s, &s->scope, TCC_DECL_UNDEFINED, name);
 }
 
-/* Whether an expression is in numbers that fit: a part that is an index expression of others does, and so do the factors
- * of one. */
-static bool check_reach(tcc_sema *s, const tcc_ast_stmt *stmt, const tcc_ast_expr *e)
+static bool fits_i32(const tcc_index_expr *x)
+{
+    bool fits = true;
+    for (size_t t = 0; t < x->n && fits; t++) {
+        fits = x->terms[t].number <= INT32_MAX && x->terms[t].number >= -(int64_t)INT32_MAX;
+        for (size_t f = 0; f < x->terms[t].n && fits; f++)
+            if (x->terms[t].factors[f].kind == TCC_FACTOR_QUOTIENT)
+                fits = fits_i32(x->terms[t].factors[f].of) && fits_i32(x->terms[t].factors[f].by);
+    }
+    return fits;
+}
+
+bool tcc_sema_check_reach(tcc_sema *s, const tcc_ast_stmt *stmt, const tcc_ast_expr *e, const char *what)
 {
     for (size_t i = e->first;; i++) {
         const tcc_ast_expr *part = stmt->exprs.data[i];
-        const tcc_index_expr *x = part->n_args == 2 ? part->args[0]->at : NULL, *y = x ? part->args[1]->at : NULL;
-        bool fits = part->kind != TCC_AST_APPLY || part->at || !y || (x->varies && y->varies);
-        for (size_t t = 0; part->at && t < part->at->n; t++)
-            fits &= part->at->terms[t].number <= INT32_MAX && part->at->terms[t].number >= -(int64_t)INT32_MAX;
-        if (!fits) {
-            tcc_error(s->diag, TCC_ERR_TYPE, part->name.loc, "a coordinate is an i32, and this has a number above %d",
+        bool is_whole = part->type == TCC_AST_INT || part->type == TCC_AST_WHOLE;
+        if (is_whole && part->at && !fits_i32(part->at)) {
+            tcc_error(s->diag, TCC_ERR_TYPE, part->name.loc, "%s is an i32, and this has a number above %d", what,
                       INT32_MAX);
             return false;
         }
@@ -202,11 +209,11 @@ static bool check_coordinates(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *
         e->free |= arg->free;
         use->index = arg->kind == TCC_AST_NAME && !e->of_domain ? arg->index : NULL;
         use->text = use->index ? use->index->name : NULL;
-        bool is_whole = arg->type && tcc_sema_resolve(s, stmt, arg, TCC_AST_INT);
-        if (arg->type > TCC_AST_WHOLE && !is_whole && !tcc_sema_report_large(s, stmt, arg))
+        bool is_open = arg->type <= TCC_AST_WHOLE, is_whole = arg->type && tcc_sema_resolve(s, stmt, arg, TCC_AST_INT);
+        if (!is_open && !is_whole && !tcc_sema_report_large(s, stmt, arg))
             tcc_error(s->diag, TCC_ERR_TYPE, arg->name.loc,
                       "a coordinate is a whole number: convert it, as in 'i32(…)'");
-        valid &= is_whole && check_reach(s, stmt, arg);
+        valid &= is_whole && tcc_sema_check_reach(s, stmt, arg, "a coordinate");
     }
     return valid;
 }

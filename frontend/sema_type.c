@@ -72,6 +72,25 @@ static bool check_number(tcc_sema *s, tcc_loc loc, double number, tcc_scalar ele
     return false;
 }
 
+static bool divides(const tcc_function *f)
+{
+    return f->code == TCC_OP_arith_div || f->code == TCC_OP_arith_floor_rem;
+}
+
+/* Whole numbers are divided by positive ones. */
+static bool check_divisor(tcc_sema *s, const tcc_ast_expr *e)
+{
+    int64_t by;
+    if (e->type != TCC_AST_INT || !divides(e->function))
+        return true;
+    const tcc_ast_expr *divisor = e->args[1];
+    if (!divisor->at || !tcc_index_is_number(divisor->at, &by) || by > 0)
+        return true;
+    tcc_error(s->diag, TCC_ERR_TYPE, divisor->name.loc, "a whole number is divided by a positive one, not by %lld",
+              (long long)by);
+    return false;
+}
+
 static bool resolve(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e, tcc_ast_type type)
 {
     bool valid = true;
@@ -81,6 +100,7 @@ static bool resolve(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e, tcc_
             part->type = type;
             if (part->kind == TCC_AST_NUMBER && type != TCC_AST_INT)
                 valid &= check_number(s, part->name.loc, part->number, tcc_sema_elem_of(type));
+            valid &= part->kind != TCC_AST_APPLY || check_divisor(s, part);
         }
         if (part == e)
             return valid;
@@ -182,36 +202,18 @@ static bool can_take(tcc_sema *s, const tcc_ast_expr *e, tcc_ast_type type)
     return true;
 }
 
-static bool divides(const tcc_function *f)
-{
-    return f->code == TCC_OP_arith_div || f->code == TCC_OP_arith_floor_rem;
-}
-
 /* What operands without a type become where the function does not leave that open. */
-static tcc_ast_type type_of_open(const tcc_function *f, tcc_ast_type type)
+static tcc_ast_type type_of_open(const tcc_ast_expr *e, tcc_ast_type type)
 {
+    const tcc_function *f = e->function;
     bool floats = is_for_floats(f->code), compares = f->code == TCC_OP_arith_cmp;
     if (type == TCC_AST_WHOLE)
         return floats ? TCC_AST_FLOAT : divides(f) || compares ? TCC_AST_INT : type;
     if (type != TCC_AST_LITERAL)
         return type;
     return f->code == TCC_OP_arith_floor_rem ? TCC_AST_INT
-           : floats || compares || divides(f) ? TCC_AST_FLOAT
-                                              : type;
-}
-
-/* Whole numbers are divided by positive ones. */
-static bool check_divisor(tcc_sema *s, const tcc_ast_expr *e)
-{
-    int64_t by;
-    if (e->type != TCC_AST_INT || !divides(e->function))
-        return true;
-    const tcc_ast_expr *divisor = e->args[1];
-    if (!divisor->at || !tcc_index_is_number(divisor->at, &by) || by > 0)
-        return true;
-    tcc_error(s->diag, TCC_ERR_TYPE, divisor->name.loc, "a whole number is divided by a positive one, not by %lld",
-              (long long)by);
-    return false;
+           : floats || compares || (divides(f) && !e->counts) ? TCC_AST_FLOAT
+                                                              : type;
 }
 
 bool tcc_sema_apply_type(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e)
@@ -233,7 +235,7 @@ bool tcc_sema_apply_type(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e)
     tcc_ast_type type = join(s, stmt, e);
     if (!type || !can_take(s, e, type))
         return false;
-    type = type_of_open(f, type);
+    type = type_of_open(e, type);
     bool open = type == TCC_AST_LITERAL || type == TCC_AST_WHOLE;
     for (size_t i = 0; i < e->n_args; i++)
         if (!open && !is_condition(e, i) && !tcc_sema_resolve(s, stmt, e->args[i], type))

@@ -374,7 +374,8 @@ static void run_sum(tcc_fields *fs, const tcc_row_plan *p, tcc_row_step *s)
 
 static void run_intervals(const tcc_row_step *s, const tcc_elements *e)
 {
-    tcc_interval_row r = {.op = e->op, .r = e->r, .low = s->result->low, .high = s->result->high, .n = e->n};
+    tcc_interval_row r = {.op = e->op, .r = e->r, .low = s->result->low, .high = s->result->high, .n = e->n,
+                          .in_step = s->in_step};
     for (unsigned i = 0; i < e->op->n_operands; i++) {
         r.a_low[i] = s->operands[i]->low;
         r.a_high[i] = s->operands[i]->high;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "ir/streaming.h"
+
 enum { MAX_NESTED_SUMS = 8 };
 
 /* ---- indices --------------------------------------------------------------------------- */
@@ -413,6 +415,7 @@ tcc_status tcc_plan_row(tcc_fields *fs, tcc_row_plan *p, size_t n_goals, const t
         tcc_row_step *s = &p->steps[p->n_steps++];
         s->op = op;
         s->result = tcc_row_of(fs, p, &op->results[0]);
+        s->in_step = fs->intervals && tcc_streaming_rounds(op, scratch);
         status = plan_op(fs, p, s);
     }
     return status;

@@ -45,6 +45,7 @@ typedef struct tcc_row_step {
     tcc_row *operands[3];
     tcc_row *result;
     tcc_access access;           /* of tensor.read */
+    bool in_step;                /* its results may be rounded relative to others: tcc_streaming_rounds */
     tcc_coordinate *coordinates; /* of one whose coordinates are not all indices; NULL */
     const tcc_index *index;      /* of tensor.index */
     tcc_row_plan *body;          /* of tensor.reduce */

@@ -240,6 +240,14 @@ static interval cast(tcc_scalar from, tcc_scalar to, interval x)
                       (double)tcc_int_saturate(to, tcc_truncate(x.high))};
 }
 
+/* Of a number to 16 bits that is multiplied later: by half a unit of its last place, but not to a number of the type. */
+static interval round_in_step(tcc_scalar to, interval x)
+{
+    static const precision half = {0x1p-11, 0, 0x1p-25, 65504}, bhalf = {0x1p-8, 0, 0x1p-134, 0x1.fep127};
+    const precision *p = to == TCC_f16 ? &half : &bhalf;
+    return is_anything(x) ? x : widen(p, x, p->rounding, p->smallest);
+}
+
 /* ---- by opcode -------------------------------------------------------------------------- */
 
 static interval evaluate(const tcc_op *op, const interval *x)
@@ -285,7 +293,7 @@ static bool is_exact(const tcc_interval_row *row, const interval *x)
 {
     const tcc_op *op = row->op;
     bool exact = op->code == TCC_OP_arith_const || !is_float(op->results[0].type) ||
-                 op->code == TCC_OP_arith_cast;
+                 (op->code == TCC_OP_arith_cast && !row->in_step);
     for (unsigned i = 0; exact && i < op->n_operands; i++)
         exact = x[i].low == x[i].high;
     return exact;
@@ -301,7 +309,7 @@ void tcc_intervals(const tcc_interval_row *row)
         if (is_exact(row, x)) {
             row->low[i] = row->high[i] = row->r[i];
         } else if (is_float(type)) {
-            interval r = evaluate(row->op, x);
+            interval r = row->in_step ? round_in_step(type->elem, x[0]) : evaluate(row->op, x);
             row->low[i].f = r.low;
             row->high[i].f = r.high;
         } else {

@@ -23,6 +23,7 @@ typedef struct tcc_interval_row {
     const tcc_cell *r;
     tcc_cell *low, *high;
     size_t n;
+    bool in_step; /* op rounds what may be rounded relative to another number: tcc_streaming_rounds */
 } tcc_interval_row;
 
 void tcc_intervals(const tcc_interval_row *row);

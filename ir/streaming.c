@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "ir/access.h"
 #include "ir/normal_form.h"
 #include "ir/reduction.h"
 #include "support/map.h"
@@ -246,4 +247,55 @@ const char *tcc_streaming_wrong(const tcc_op *rescale, tcc_arena *arena)
     return tcc_nf_equal(&l.all, tcc_nf_mul(&l.all, factor, before), after)
                ? NULL
                : "the terms of a are not those before the reductions changed, times by";
+}
+
+/* ---- rounding --------------------------------------------------------------------------------- */
+
+/* Whether op is computed of a reduction over as many terms as the index has, but not for each of its values. */
+static bool needs_reduction(const tcc_op *op, const char *index, tcc_arena *arena)
+{
+    const tcc_func *f = op->block->func;
+    tcc_dim extent = tcc_index_extent(f, index);
+    tcc_map used = TCC_MAP(arena);
+    bool needs = false;
+    for (const tcc_op *in = op; in && !needs; in = in->prev) {
+        if (in != op && !(in->n_results && tcc_map_get(&used, &in->results[0])))
+            continue;
+        for (unsigned i = 0; i < in->n_operands; i++)
+            *tcc_map_at(&used, in->operands[i]) = (void *)in;
+        tcc_attr over = tcc_attr_list(&in->attrs, "over");
+        for (size_t i = 0; in->code == TCC_OP_tensor_reduce && i < over.list.n; i++)
+            needs |= tcc_dim_equal(tcc_index_extent(f, over.list.items[i].s), extent) &&
+                     !has_index(in->results[0].type, index);
+    }
+    return needs;
+}
+
+/* Whether what is computed of op for each value of an index is summed over it. */
+static bool is_summed(const tcc_op *op, const char *index, tcc_arena *arena)
+{
+    tcc_map of = TCC_MAP(arena);
+    *tcc_map_at(&of, &op->results[0]) = (void *)op;
+    for (const tcc_op *user = op->next; user; user = user->next) {
+        bool uses = false;
+        for (unsigned i = 0; i < user->n_operands; i++)
+            uses |= tcc_map_get(&of, user->operands[i]) != NULL;
+        if (!uses || !user->n_results)
+            continue;
+        if (user->code == TCC_OP_tensor_reduce && !has_index(user->results[0].type, index))
+            return true;
+        *tcc_map_at(&of, &user->results[0]) = (void *)user;
+    }
+    return false;
+}
+
+bool tcc_streaming_rounds(const tcc_op *op, tcc_arena *arena)
+{
+    const tcc_type *r = op->n_results ? op->results[0].type : NULL;
+    bool rounds = op->code == TCC_OP_arith_cast && r->kind == TCC_KIND_field && rounds_by_a_part(op) &&
+                  !tcc_scalar_widens(op->operands[0]->type->elem, r->elem) && tcc_scalar_bits(r->elem) == 16;
+    bool any = false;
+    for (unsigned d = 0; rounds && d < r->rank && !any; d++)
+        any = is_summed(op, r->dims[d].name, arena) && needs_reduction(op, r->dims[d].name, arena);
+    return any;
 }

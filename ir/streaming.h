@@ -16,4 +16,8 @@
  * compilers have found A with is not used: both sides are brought into a normal form. */
 const char *tcc_streaming_wrong(const tcc_op *rescale, tcc_arena *arena);
 
+/* Whether an op rounds to f16 or bf16 what depends on a reduction over an index, for a sum over the same index. It may
+ * then be rounded relative to what the reduction is of some of the terms. */
+bool tcc_streaming_rounds(const tcc_op *op, tcc_arena *arena);
+
 #endif

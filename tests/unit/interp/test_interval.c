@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ir/elementwise.h"
+#include "ir/streaming.h"
 #include "support/random.h"
 #include "tests/unit/suite.h"
 
@@ -203,6 +204,79 @@ START_TEST(exact_operands_give_small_intervals)
 }
 END_TEST
 
+/* The op of a name. */
+static const tcc_op *op_of(const char *name)
+{
+    for (const tcc_op *op = f->body->first; op; op = op->next)
+        if (op->n_results && op->results[0].name && !strcmp(op->results[0].name, name))
+            return op;
+    ck_abort_msg("no %s", name);
+    return NULL;
+}
+
+/* What is rounded relative to any number, and multiplied by it, is off by half a unit of its last place. */
+START_TEST(what_is_rounded_in_step_is_inside)
+{
+    static const struct {
+        const char *op;
+        double least, most; /* of what is rounded */
+    } types[] = {{"f16", 0x1p-14, 60000}, {"bf16", 0x1p-100, 0x1p100}};
+    unsigned others = 0, n = 0;
+    state = (uint64_t)_i;
+    for (int i = 0; i < DRAWS; i++) {
+        int t = i % 2;
+        const tcc_op *op = op_of(types[t].op);
+        tcc_cell x = {.f = draw()}, r, low, high;
+        double by = ldexp(1 + unit(), -(int)tcc_random(&state, 8)), y = x.f / by;
+        if (!(fabs(x.f) >= types[t].least && fabs(y) <= types[t].most))
+            continue;
+        double machine = tcc_round_float(y, op->results[0].type->elem) * by;
+        tcc_interval_row row = {.op = op, .a_low = {&x}, .a_high = {&x}, .r = &r, .low = &low, .high = &high,
+                                .n = 1, .in_step = true};
+        tcc_intervals(&row);
+        ck_assert(low.f <= machine && machine <= high.f);
+        ck_assert(high.f - low.f <= 0x1p-6 * fabs(x.f));
+        others += machine != tcc_round_float(x.f, op->results[0].type->elem);
+        n++;
+    }
+    ck_assert_uint_gt(others, n / 4);
+}
+END_TEST
+
+/* It is what depends on a reduction over an index, and is summed over it. */
+START_TEST(factors_of_a_cascade_are_rounded_in_step)
+{
+    static const char cascade[] =
+        "func @g(%X: tensor<f32[I, J]>, %w: field<f32[j, e]>) {dims = [I, J, E], extents = [[e, E]]} {\n"
+        "  %a = tensor.read %X {map = [i, j]} : field<f32[i, j]>\n"
+        "  %m = tensor.reduce %a {over = [j], kind = max} : field<f32[i]>\n"
+        "  %d = arith.sub %a, %m : field<f32[i, j]>\n"
+        "  %e = math.exp %d : field<f32[i, j]>\n"
+        "  %summed = arith.cast %e : field<bf16[i, j]>\n"
+        "  %eight = arith.cast %e : field<e4m3[i, j]>\n"
+        "  %kept = arith.cast %e : field<f16[i, j]>\n"
+        "  %own = arith.cast %a : field<f16[i, j]>\n"
+        "  %of_rows = arith.cast %m : field<f16[i]>\n"
+        "  %wide = arith.cast %summed : field<f32[i, j]>\n"
+        "  %p = arith.mul %wide, %w : field<f32[i, j, e]>\n"
+        "  %s = tensor.reduce %p {over = [j], kind = sum} : field<f32[i, e]>\n"
+        "  %s8 = tensor.reduce %eight {over = [j], kind = sum} : field<e4m3[i]>\n"
+        "  %so = tensor.reduce %own {over = [j], kind = sum} : field<f16[i]>\n"
+        "  %result = arith.cast %s : field<bf16[i, e]>\n"
+        "  return\n"
+        "}\n";
+    static const char *const others[] = {"eight", "kept", "own", "of_rows", "wide", "result", "e"};
+    tcc_diag diag = {.file = "g"};
+    tcc_ir *ir = tcc_ir_parse(arena, cascade, strlen(cascade), &diag);
+    ck_assert_ptr_nonnull(ir);
+    f = ir->first;
+    ck_assert(tcc_streaming_rounds(op_of("summed"), arena));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (tcc_streaming_rounds(op_of(others[i]), arena))
+            ck_abort_msg("%s is", others[i]);
+}
+END_TEST
+
 /* A sum in f32, in any order, cut off or contracted. */
 START_TEST(sums_are_inside)
 {
@@ -378,6 +452,8 @@ Suite *SUITE(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_loop_test(t, the_machines_results_are_inside, 0, 8);
     tcase_add_test(t, exact_operands_give_small_intervals);
+    tcase_add_loop_test(t, what_is_rounded_in_step_is_inside, 0, 8);
+    tcase_add_test(t, factors_of_a_cascade_are_rounded_in_step);
     tcase_add_loop_test(t, sums_are_inside, 0, 40);
     tcase_add_loop_test(t, sums_in_16_bits_are_inside, 0, 40);
     tcase_add_loop_test(t, sums_of_8_bit_products_are_inside, 0, 40);

@@ -4,6 +4,7 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 import itertools
 import os
+import resource
 import pickle
 import signal
 import subprocess
@@ -76,6 +77,18 @@ class On(unittest.TestCase):
             tcc.jit(PRODUCT, target="sm_90a", tiles=1).bench(A, A)
 
 
+def seconds_of(pid):
+    """Of the processor, that a running process has taken."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+        user, system = stat.read().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def seconds_of_children():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 class Interrupts(unittest.TestCase):
     """Each call takes many seconds, and is interrupted soon after it began."""
 
@@ -83,8 +96,11 @@ class Interrupts(unittest.TestCase):
         self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
 
     def assert_ends_soon(self, call, after):
-        """On a machine that does other things as well, one of three times."""
-        self.assertLess(min(self.interrupted(call, after) for _ in range(3)), 0.2)
+        """At least once: a machine that does other things as well may not get to it at once."""
+        waited = []
+        while len(waited) < 10 and min(waited, default=1) >= 0.2:
+            waited.append(self.interrupted(call, after))
+        self.assertLess(min(waited), 0.2)
 
     def interrupted(self, call, after):
         """The seconds from the signal to the exception."""
@@ -126,20 +142,22 @@ class Interrupts(unittest.TestCase):
         self.assertIs(type(tcc.jit(PRODUCT, on="interp", tiles=1)), tcc.Kernel)
 
     def test_a_script_ends(self):
+        """After less than a second of the processor, however long it waits for one; the product takes many."""
         with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
             file.write("import numpy, signal, tcc\nsignal.signal(signal.SIGINT, signal.default_int_handler)\nA = numpy.ones((2048, 2048), numpy.float16)\n"
                        f"p = tcc.jit('''{PRODUCT}''', on='interp', tiles=1)\nprint('begins', flush=True)\np(A, A)\n")
             file.flush()
+            of_children = seconds_of_children()
             with subprocess.Popen([sys.executable, file.name], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
                 running.stdout.readline()
-                time.sleep(2)
+                begun = seconds_of(running.pid)
+                while (interrupted := seconds_of(running.pid)) < begun + 1:
+                    time.sleep(0.02)
                 running.send_signal(signal.SIGINT)
-                sent = time.monotonic()
                 _, errors = running.communicate()
-                took = time.monotonic() - sent
         self.assertIn(b"\nKeyboardInterrupt", errors)
         self.assertEqual(running.returncode, -signal.SIGINT)
-        self.assertLess(took, 1)  # with the end of Python itself
+        self.assertLess(seconds_of_children() - of_children - interrupted, 1)  # with the end of Python itself
 
     def test_other_exceptions_of_handlers_are_raised(self):
         def handler(number, frame):

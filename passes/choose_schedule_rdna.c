@@ -96,17 +96,33 @@ static bool has_one_width(const tcc_rdna_product *p)
     return one;
 }
 
-static bool fits(const tcc_schedule *s, const tcc_rdna_product *p, tcc_arrangement *w)
+/* For what lanes load one by one, and its addresses, of a whole tile. */
+static int64_t registers_of_single_loads(const tcc_choice *ch, const tcc_schedule *s)
 {
-    int64_t doubt = has_one_width(p) ? 0 : DOUBT;
-    return tcc_arrange(s, w) && tcc_rdna_registers(s, p) + doubt <= tcc_rdna_register_limit(s, p->target);
+    const int64_t rows[] = {s->m, s->n};
+    tcc_arrangement w;
+    int64_t n = 0;
+    for (int axis = 0; axis < 2 && tcc_arrange(s, &w); axis++)
+        n += ch->single_loads[axis] * rows[axis] * s->k / (tcc_rdna_sharing_waves(s, w.stand[!axis]) * s->wave);
+    return n;
+}
+
+static bool has_registers(const tcc_choice *ch, const tcc_schedule *s, const tcc_rdna_product *p, int64_t doubt)
+{
+    int64_t need = tcc_rdna_registers(s, p) + registers_of_single_loads(ch, s);
+    return need + doubt <= tcc_rdna_register_limit(s, p->target);
+}
+
+static bool fits(const tcc_choice *ch, const tcc_schedule *s, const tcc_rdna_product *p, tcc_arrangement *w)
+{
+    return tcc_arrange(s, w) && has_registers(ch, s, p, has_one_width(p) ? 0 : DOUBT);
 }
 
 bool tcc_rdna_has_room(const tcc_choice *ch)
 {
     tcc_rdna_product p;
-    return find_product(ch, &p) &&
-           tcc_rdna_registers(&ch->s, &p) + DOUBT <= tcc_rdna_register_limit(&ch->s, p.target);
+    tcc_arrangement w;
+    return find_product(ch, &p) && tcc_arrange(&ch->s, &w) && has_registers(ch, &ch->s, &p, DOUBT);
 }
 
 /* Whether every thread has something to transpose, 8 bytes of k by 4 of neighbours: else some
@@ -167,7 +183,7 @@ static void try_size(tcc_search *q, int64_t m, int64_t n, int64_t n_waves)
     s.m = m;
     s.n = n;
     s.waves = n_waves;
-    if (!fits(&s, from->p, &w))
+    if (!fits(q->ch, &s, from->p, &w))
         return;
     if (!from->any && (w.blocks[0] * STEP > WAVE_TILE_MAX || w.blocks[1] * STEP > WAVE_TILE_MAX ||
                        !all_transpose(&s, from->p)))
@@ -358,7 +374,7 @@ void tcc_rdna_choose_generic(tcc_choice *ch)
         return;
     s->k = tcc_rdna_depth(&p, wave);
     for (tcc_schedule smaller = *s;
-         !(fits(s, &p, &w) && tcc_skeleton_can_fill(ch)) && smaller.m * smaller.n > STEP * STEP; *s = smaller) {
+         !(fits(ch, s, &p, &w) && tcc_skeleton_can_fill(ch)) && smaller.m * smaller.n > STEP * STEP; *s = smaller) {
         *(smaller.m > smaller.n ? &smaller.m : &smaller.n) /= 2;
         while (smaller.waves > 1 && !tcc_arrange(&smaller, &w))
             smaller.waves /= 2;

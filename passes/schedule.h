@@ -174,6 +174,9 @@ typedef struct tcc_rdna_unit {
 } tcc_rdna_unit;
 tcc_rdna_unit tcc_rdna_unit_of(int64_t threads, int64_t rows, int64_t depth, unsigned bits,
                                bool transposed);
+/* The waves that share the elements of a computed operand, `beside` of which have the same rows of it: those that have no
+ * columns of k of their own compute the same. */
+int64_t tcc_rdna_sharing_waves(const tcc_schedule *s, int64_t beside);
 /* Registers that one lane needs, about, and that it may have: a workgroup's waves run together. */
 int64_t tcc_rdna_registers(const tcc_schedule *s, const tcc_rdna_product *p);
 int64_t tcc_rdna_register_limit(const tcc_schedule *s, const tcc_target *t);

@@ -83,13 +83,17 @@ static int64_t copy_registers(const tcc_schedule *s, int64_t rows, unsigned bits
     return u.n_lane * u.loads * (u.words + 1) + addresses * stores;
 }
 
+int64_t tcc_rdna_sharing_waves(const tcc_schedule *s, int64_t beside)
+{
+    return s->k % (BLOCK * beside) ? s->waves / beside : s->waves;
+}
+
 /* Registers of an operand that is computed, at the least: of an iteration ahead what it is computed of, now its
- * elements, in 32 bits and in its own. Waves that have no columns of k of their own compute the same. */
+ * elements, in 32 bits and in its own. */
 static int64_t computed_registers(const tcc_schedule *s, unsigned loaded_bits, unsigned bits, int64_t rows,
                                   int64_t beside)
 {
-    int64_t share = s->k % (BLOCK * beside) ? s->waves / beside : s->waves;
-    int64_t n = rows * s->k / (share * s->wave);
+    int64_t n = rows * s->k / (tcc_rdna_sharing_waves(s, beside) * s->wave);
     return n * (loaded_bits + WORD_BITS + bits) / WORD_BITS;
 }
 

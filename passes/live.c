@@ -1,8 +1,8 @@
 /* A unit is an element of a value. Values that only arrange elements of others (vec.pack, vec.slice, …) have the
- * units of these. Ops are numbered as they are written; a unit is live from the op that defines it up to the last one that
- * uses it, or to the end of a loop that does and does not define it. What is computed element by element can also wait
- * until it is needed, while it is its operands that live: that is counted as well. An assembler does something between
- * the two.
+ * units of these. Ops are numbered as they are written; a unit is live from the op that defines it up to the last one
+ * that uses it, or to the end of a loop that does and does not define it. What is computed element by element can also
+ * wait until it is needed, while it is its operands that live: that is counted as well. An assembler does something
+ * between the two. It also moves loads to the front of a block that is not in a loop, to hide their latency.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/live.h"
@@ -213,6 +213,20 @@ static size_t moment_of(const counting *c, const tcc_op *op, size_t e)
     return u && u->needed > begin ? u->needed : begin;
 }
 
+static void wait_for_use(counting *c, const tcc_op *op, const tcc_value *v)
+{
+    const size_t *units = tcc_map_get(&c->values, v);
+    for (size_t e = 0; units && e < count_of(v->type); e++) {
+        unit *u = &c->units.data[units[e]];
+        bool same_length = op->n_results == 1 && count_of(op->results[0].type) == count_of(v->type);
+        size_t at = same_length ? moment_of(c, op, e) : span_of(c, op)->begin;
+        u->last = at > u->last ? at : u->last;
+        if (v->def && v->def->block != op->block)
+            at = span_of(c, v->def)->begin;
+        u->needed = !u->needed || at < u->needed ? at : u->needed;
+    }
+}
+
 /* Each unit is needed when the first of its users is computed, and lives until the last is. Users come first. */
 static void wait_for_uses(counting *c)
 {
@@ -224,19 +238,8 @@ static void wait_for_uses(counting *c)
         int64_t offset;
         const tcc_op *op = ops[n];
         bool arranges = op->code == TCC_OP_vec_pack || op->code == TCC_OP_vec_splat || arranged(op, &offset);
-        for (unsigned i = 0; i < op->n_operands && !arranges; i++) {
-            const tcc_value *v = op->operands[i];
-            const size_t *units = tcc_map_get(&c->values, v);
-            for (size_t e = 0; units && e < count_of(v->type); e++) {
-                unit *u = &c->units.data[units[e]];
-                bool same_length = op->n_results == 1 && count_of(op->results[0].type) == count_of(v->type);
-                size_t at = same_length ? moment_of(c, op, e) : span_of(c, op)->begin;
-                u->last = at > u->last ? at : u->last;
-                if (v->def && v->def->block != op->block)
-                    at = span_of(c, v->def)->begin;
-                u->needed = !u->needed || at < u->needed ? at : u->needed;
-            }
-        }
+        for (unsigned i = 0; i < op->n_operands && !arranges; i++)
+            wait_for_use(c, op, op->operands[i]);
     }
     for (tcc_op *op = c->body->first; op; op = tcc_walk_next(op, c->body)) {
         const size_t *units = op->n_results == 1 ? tcc_map_get(&c->values, &op->results[0]) : NULL;
@@ -245,6 +248,39 @@ static void wait_for_uses(counting *c)
     }
 }
 
+/* ---- loads in front ------------------------------------------------------------------------- */
+
+/* What loads stay behind. */
+static bool is_passed(const tcc_op *op)
+{
+    unsigned stops = TCC_WRITES_GLOBAL | TCC_WRITES_SHARED | TCC_ASYNC_PROXY | TCC_BARRIER | TCC_FENCE | TCC_COUNTS |
+                     TCC_WAITS | TCC_HINT | TCC_CONTROL;
+    return !op->n_regions && !tcc_op_does(op->code, stops);
+}
+
+static bool is_in_loop(const tcc_op *op)
+{
+    for (; op->block->parent; op = op->block->parent)
+        if (op->block->parent->code == TCC_OP_scf_for)
+            return true;
+    return false;
+}
+
+static void load_first(counting *c)
+{
+    tcc_map fronts = TCC_MAP(c->arena); /* by block: the op behind the last one that loads stay behind */
+    for (tcc_op *op = c->body->first; op; op = tcc_walk_next(op, c->body)) {
+        void **front = tcc_map_at(&fronts, op->block);
+        if (!*front || !is_passed(op))
+            *front = span_of(c, op);
+        const size_t *units = op->n_results == 1 ? tcc_map_get(&c->values, &op->results[0]) : NULL;
+        bool loads = tcc_op_does(op->code, TCC_READS_GLOBAL | TCC_READS_SHARED) && !op->n_regions && !is_in_loop(op);
+        for (size_t e = 0; loads && units && e < count_of(op->results[0].type); e++)
+            c->units.data[units[e]].first = ((span *)*front)->begin;
+    }
+}
+
+/* owned: narrow elements that are computed, and single bytes, have registers of their own. */
 static tcc_live count_live(counting *c, const tcc_func *f, bool owned)
 {
     int64_t *change = TCC_NEW_ARRAY(c->arena, int64_t, c->n_ops + 1), *limit = limits(c, f), live = 0;
@@ -259,30 +295,48 @@ static tcc_live count_live(counting *c, const tcc_func *f, bool owned)
         live += change[i];
         int64_t registers = (live + WORD_BITS - 1) / WORD_BITS;
         if (most.limit == INT64_MAX || registers - limit[i] > most.registers - most.limit)
-            most = (tcc_live){.registers = registers, .limit = limit[i], .excess = registers - limit[i]};
+            most = (tcc_live){.registers = registers, .limit = limit[i]};
     }
     return most;
 }
 
-static tcc_live count_both(const tcc_func *f, tcc_arena *scratch, bool loads_wait)
+static int64_t excess(counting *c, const tcc_func *f)
 {
-    counting c = {.arena = scratch, .body = f->body, .spans = TCC_MAP(scratch), .values = TCC_MAP(scratch),
-                  .loads_wait = loads_wait};
+    tcc_live owned = count_live(c, f, true);
+    return owned.registers - owned.limit;
+}
+
+static counting count_units(const tcc_func *f, tcc_arena *scratch)
+{
+    counting c = {.arena = scratch, .body = f->body, .spans = TCC_MAP(scratch), .values = TCC_MAP(scratch)};
     TCC_PUSH(scratch, &c.units, (unit){0}); /* number 0 */
     number_ops(&c);
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
         visit(&c, op);
-    tcc_live early = count_live(&c, f, false), early_owned = count_live(&c, f, true);
+    return c;
+}
+
+static tcc_live count_both(const tcc_func *f, tcc_arena *scratch, bool loads_wait)
+{
+    counting c = count_units(f, scratch);
+    c.loads_wait = loads_wait;
+    tcc_live early = count_live(&c, f, false);
+    int64_t early_excess = excess(&c, f);
     wait_for_uses(&c);
-    tcc_live late = count_live(&c, f, false), late_owned = count_live(&c, f, true);
-    tcc_live least = late.excess < early.excess ? late : early;
-    least.excess = (early_owned.excess + late_owned.excess) / 2;
+    tcc_live late = count_live(&c, f, false);
+    tcc_live least = late.registers - late.limit < early.registers - early.limit ? late : early;
+    least.early = early_excess;
+    least.late = excess(&c, f);
     return least;
 }
 
 tcc_live tcc_live_registers(const tcc_func *f, tcc_arena *scratch)
 {
-    return count_both(f, scratch, false);
+    tcc_live live = count_both(f, scratch, false);
+    counting c = count_units(f, scratch);
+    load_first(&c);
+    live.loads_first = excess(&c, f);
+    return live;
 }
 
 tcc_live tcc_live_late_registers(const tcc_func *f, tcc_arena *scratch)

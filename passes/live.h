@@ -9,13 +9,16 @@
 typedef struct tcc_live {
     int64_t registers; /* of 32 bits, at the place where they exceed the limit by most, or are nearest to it */
     int64_t limit;     /* of a thread there */
-    int64_t excess;    /* registers that a thread is likely to lack; negative: that are left */
+    /* How many registers a thread lacks where narrow elements that are computed, and single bytes, do not share them;
+     * negative: how many are left. */
+    int64_t early;       /* if elements are computed as they are written */
+    int64_t late;        /* if they are computed as late as they can be */
+    int64_t loads_first; /* if loads are moved to the front of their block; only of tcc_live_registers */
 } tcc_live;
 
 /* Counts what an assembler needs that computes elements as they are written, or as late as it can. `registers` is the
- * smaller number, if all narrow elements share registers; `excess` is halfway between the two, if what is computed and
- * single bytes do not. What comes with its instruction is not counted: constants, parameters, offsets of addresses,
- * predicates. */
+ * smaller number, if all narrow elements share registers. What comes with its instruction is not counted: constants,
+ * parameters, offsets of addresses, predicates. */
 tcc_live tcc_live_registers(const tcc_func *f, tcc_arena *scratch);
 /* The same for one that also loads from global memory only what it needs next. */
 tcc_live tcc_live_late_registers(const tcc_func *f, tcc_arena *scratch);

@@ -321,17 +321,23 @@ void tcc_pressure_set(tcc_func *f, const tcc_pressure *p, tcc_loc place)
                      (tcc_attr){.kind = TCC_ATTR_INT, .i = p->scarce}, place);
 }
 
-/* How many registers are counted for a thread where values are live at once, and how many more than it has ptxas was
- * seen to save. Of rows it loads late, as choose-ctas counts on. Where the pressure has been counted, it can move most
- * of the loads that run ahead, whose addresses are live, too. Else what it does is between early and late. */
-static tcc_live count_live(const tcc_func *f, tcc_arena *scratch, int64_t *saved)
+/* How many registers a thread is likely to need, if they are too many; else 0. ptxas computes elements neither quite
+ * early nor quite late, and saves a few registers; if computing them early takes far less than the limit, it does that.
+ * Where the pressure has been counted, it can move most of the loads that run ahead, whose addresses are live, too. Rows
+ * that are loaded before anything is computed it loads late, as choose-ctas counts on; loads behind that it moves to
+ * the front. */
+static int64_t registers_too_many(const tcc_func *f, const tcc_live *live)
 {
-    enum { MOVED = 96 };
-    bool has_rows = tcc_attr_find(&f->attrs, "row"), counted = tcc_attr_find(&f->attrs, "warpgroups");
-    *saved = has_rows ? 0 : counted ? MOVED : SPARE;
-    tcc_live live = has_rows ? tcc_live_late_registers(f, scratch) : tcc_live_registers(f, scratch);
-    live.registers = has_rows || counted ? live.registers : live.limit + live.excess;
-    return live;
+    enum { OF_ROWS = 8, MOVED = 96, FAR = 48 };
+    int64_t between = (live->early + live->late) / 2;
+    if (tcc_attr_find(&f->attrs, "row")) {
+        bool far = live->loads_first > live->early;
+        int64_t lacks = far && live->loads_first > live->late ? live->loads_first : live->late;
+        return live->late > -OF_ROWS || (far && lacks > 0) ? live->limit + lacks : 0;
+    }
+    if (tcc_attr_find(&f->attrs, "warpgroups"))
+        return live->registers > live->limit + MOVED ? live->registers : 0;
+    return between > SPARE && live->early > -FAR ? live->limit + between : 0;
 }
 
 /* Without memory there is no warning. */
@@ -343,12 +349,12 @@ static void warn_of_live(const tcc_func *f, tcc_diag *diag)
         return;
     tcc_arena_set_oom(scratch, &oom);
     if (!setjmp(oom)) {
-        int64_t saved;
-        tcc_live live = count_live(f, scratch, &saved);
-        if (live.registers > live.limit + saved)
+        tcc_live live = tcc_live_registers(f, scratch);
+        int64_t registers = registers_too_many(f, &live);
+        if (registers)
             tcc_warn(diag, f->loc,
                      "kernel '%s' may spill registers: about %lld of a thread are live at once; the limit is %lld",
-                     f->name, (long long)live.registers, (long long)live.limit);
+                     f->name, (long long)registers, (long long)live.limit);
     }
     tcc_arena_destroy(scratch);
 }

@@ -22,7 +22,8 @@ enum {
     TOO_FEW = 2,     /* CTAs, which leave memory idle */
     MORE = 4,        /* in their place */
     SPARE = 16,      /* registers with which assemblers load late rather than spill, of 16-bit elements in vectors */
-    LEAST_SPARE = 7  /* beyond those that are live, with which they neither spill nor load late */
+    LEAST_SPARE = 7, /* beyond those that are live, with which they neither spill nor load late */
+    OF_BYTES = 16    /* registers besides a third more than are live, of kernels that take bytes apart */
 };
 
 /* The narrowest loads of rows, in bytes; 0: single elements. These need registers for their addresses, too, and are slower
@@ -61,6 +62,25 @@ static bool has_narrow_rows(tcc_func *f)
     return narrow;
 }
 
+/* Whether words of bytes, or of halves of them, are loaded. Their elements get registers of their own. */
+static bool loads_bytes(const tcc_func *f)
+{
+    enum { HALF_BITS = 16 };
+    for (const tcc_op *op = f->body->first; op; op = tcc_walk_next((tcc_op *)op, f->body))
+        if (op->code == TCC_OP_nvvm_ld_global && tcc_scalar_bits(op->results[0].type->elem) < HALF_BITS)
+            return true;
+    return false;
+}
+
+/* How many registers a thread should have. */
+static int64_t registers_needed(const tcc_func *f, tcc_arena *scratch, int64_t loaded)
+{
+    tcc_live live = tcc_live_registers(f, scratch);
+    int64_t need = live.registers * 2 - (loaded > WORD_BYTES ? FEW : 0), taken_apart = live.limit + live.late;
+    int64_t of_bytes = loads_bytes(f) ? taken_apart * 4 / 3 + OF_BYTES : 0;
+    return need > of_bytes ? need : of_bytes;
+}
+
 /* The most CTAs, of so many threads and with so many registers, up to some number. */
 static int64_t count_ctas(const tcc_func *f, int64_t block, int64_t registers, int64_t most)
 {
@@ -75,7 +95,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     int64_t loaded = narrowest_load(f);
     if (!tcc_attr_find(&f->attrs, "row") || !tcc_attr_find(&f->attrs, "min_ctas") || ctas < 2 || !loaded)
         return TCC_OK;
-    int64_t most = ctas, need = tcc_live_registers(f, ctx->scratch).registers * 2 - (loaded > WORD_BYTES ? FEW : 0);
+    int64_t most = ctas, need = registers_needed(f, ctx->scratch, loaded);
     ctas = count_ctas(f, block, need, most);
     if (ctas <= TOO_FEW && ctas < most && loaded > WORD_BYTES && has_narrow_rows(f)) {
         need = sweeps(f) ? tcc_live_registers(f, ctx->scratch).registers + LEAST_SPARE

@@ -157,7 +157,7 @@ enum {
     TCC_MAX_INDICES = 64, /* of a kernel: bits in an uint64_t */
     TCC_MAX_RANK = 12,
     TCC_MAX_PARAMS = TCC_MANIFEST_ARGS,
-    TCC_MAX_EXPRS = 4096,  /* of a kernel */
+    TCC_MAX_EXPRS = 16384, /* of a kernel: reads, numbers and operations */
     TCC_MAX_KERNELS = 1024 /* of a file */
 };
 static_assert((int)TCC_MAX_RANK <= TCC_MANIFEST_RANK && (int)TCC_MAX_KERNELS <= TCC_MANIFEST_KERNELS,

@@ -56,7 +56,7 @@ static tcc_ast_expr *new_expr(tcc_parser *p, tcc_ast_kind kind, tcc_ast_name nam
 {
     if (++p->kernel->n_exprs > TCC_MAX_EXPRS) {
         if (p->kernel->n_exprs == TCC_MAX_EXPRS + 1)
-            tcc_error(p->diag, TCC_ERR_UNSUPPORTED, name.loc, "more than %d operations in a kernel",
+            tcc_error(p->diag, TCC_ERR_UNSUPPORTED, name.loc, "more than %d operations, reads and numbers in a kernel",
                       TCC_MAX_EXPRS);
         return NULL;
     }

@@ -31,7 +31,8 @@ bool tcc_sema_has_room_for_exprs(tcc_sema *s, tcc_loc loc)
 {
     if (s->kernel->n_exprs <= TCC_MAX_EXPRS)
         return true;
-    tcc_error(s->diag, TCC_ERR_UNSUPPORTED, loc, "more than %d operations in a kernel", TCC_MAX_EXPRS);
+    tcc_error(s->diag, TCC_ERR_UNSUPPORTED, loc, "more than %d operations, reads and numbers in a kernel",
+              TCC_MAX_EXPRS);
     return false;
 }
 

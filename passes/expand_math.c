@@ -218,15 +218,36 @@ static tcc_value *expand_gelu_tanh(expansion *e, tcc_value *x)
 
 /* ---- the pass -------------------------------------------------------------------------- */
 
+/* Instructions that each function becomes, about. */
+enum {
+    N_exp = 8,
+    N_log = 21,
+    N_tanh = 18,
+    N_erf = 30,
+    N_sigmoid = 4,
+    N_silu = 5,
+    N_gelu = 22,
+    N_gelu_tanh = 7
+};
+
 static const struct {
     tcc_opcode code;
     tcc_value *(*expand)(expansion *e, tcc_value *x);
+    size_t instructions;
 } expansions[] = {
-    {TCC_OP_math_relu, expand_relu},
-#define MATH(name, ...) {TCC_OP_math_##name, expand_##name},
+    {TCC_OP_math_relu, expand_relu, 1},
+#define MATH(name, ...) {TCC_OP_math_##name, expand_##name, N_##name},
 #define MATH_NATIVE(...)
 #include "ir/math.def"
 };
+
+size_t tcc_expanded_instructions(tcc_opcode code)
+{
+    for (size_t i = 0; i < sizeof expansions / sizeof *expansions; i++)
+        if (expansions[i].code == code)
+            return expansions[i].instructions;
+    return 1;
+}
 
 static void expand(tcc_op *op, tcc_value *(*function)(expansion *, tcc_value *))
 {

@@ -40,9 +40,9 @@
     PASS(allocate_shared)                                                                          \
     PASS(lower_to_nvvm)                                                                            \
     PASS(lower_to_amdgcn)                                                                          \
+    PASS(roll_elements)                                                                            \
     PASS(expand_math)                                                                              \
     PASS(licm)                                                                                     \
-    PASS(roll_elements)                                                                            \
     PASS(reduce_strength)                                                                          \
     PASS(choose_ctas)                                                                              \
     PASS(record_waits)                                                                             \
@@ -58,6 +58,8 @@ const tcc_pass *tcc_pass_find(const char *name, size_t n);
 
 /* Runs dce on a function; returns whether it changed. */
 bool tcc_erase_dead(tcc_func *f, tcc_arena *scratch);
+/* How many instructions expand-math makes of an op, about; 1 if it leaves it alone. */
+size_t tcc_expanded_instructions(tcc_opcode code);
 
 
 typedef struct tcc_pass_options {

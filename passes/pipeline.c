@@ -23,7 +23,7 @@ const char tcc_pipeline_to_schedule[] = TO_SCHEDULE;
 const char tcc_pipeline_to_tile[] = TO_TILE;
 const char tcc_pipeline_of_skeletons[] = SCHEDULE_TO_MMA, tcc_pipeline_of_their_cost[] = MMA_TO_TILE;
 const char tcc_pipeline_to_async[] = TO_ASYNC;
-#define FROM_TARGET ",expand-math,canonicalize,cse,licm,dce,roll-elements,reduce-strength,choose-ctas"
+#define FROM_TARGET ",roll-elements,expand-math,canonicalize,cse,licm,dce,roll-elements,reduce-strength,choose-ctas"
 const char tcc_pipeline_to_nvvm[] = TO_ASYNC ",lower-to-nvvm" FROM_TARGET ",record-waits";
 const char tcc_pipeline_to_amdgcn[] = TO_ASYNC ",lower-to-amdgcn" FROM_TARGET ",interleave";
 

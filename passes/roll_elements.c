@@ -17,9 +17,11 @@
  * which those that go out take the place of those that came in. Since independent instructions hide each other's
  * latency, an iteration computes as many elements as stay within MOST instructions; where all of them do, nothing is
  * changed. One expression is computed by several loops, one after the other, if few values go from each to the next,
- * because LLVM takes time that grows with the square of the longest block.
+ * because LLVM takes time that grows with the square of the longest block. Expressions that are long before expand-math
+ * are put into loops then, so that functions are expanded once for each iteration; others when they are as short as they
+ * get.
  *
- * Requires nothing; expressions should be as short as they get. Preserves control flow.
+ * Requires nothing. Preserves control flow.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/elementwise_groups.h"
@@ -40,6 +42,7 @@ typedef struct rolled {
     tcc_arena *scratch;
     tcc_builder b;
     bool *stays;        /* by member: it does not become part of a loop */
+    size_t *before;     /* instructions of an element before each member, and of all */
     int64_t n, at_once; /* elements of all groups; of an iteration */
 } rolled;
 
@@ -91,11 +94,20 @@ static tcc_op *leave_conversions(rolled *r, tcc_op *at)
     return at;
 }
 
+/* Instructions of an element: of members [0, i), for each i. */
+static size_t *count_instructions(const rolled *r)
+{
+    size_t *sums = TCC_NEW_ARRAY(r->scratch, size_t, r->f.n_ops + 1);
+    for (size_t i = 0; i < r->f.n_ops; i++)
+        sums[i + 1] = sums[i] + tcc_expanded_instructions(tcc_alike_op(&r->f, 0, i)->code);
+    return sums;
+}
+
 /* A divisor of n: as many elements as an iteration may compute. */
-static int64_t elements_at_once(size_t n_ops, int64_t n)
+static int64_t elements_at_once(size_t instructions, int64_t n)
 {
     int64_t at_once = n;
-    while (at_once > 1 && (n % at_once || (int64_t)n_ops * at_once > MOST))
+    while (at_once > 1 && (n % at_once || (int64_t)instructions * at_once > MOST))
         at_once--;
     return at_once;
 }
@@ -121,11 +133,12 @@ static size_t *count_live(const rolled *r)
 /* The end of the loop that begins with a member. */
 static size_t find_end(const rolled *r, const size_t *live, size_t begin)
 {
-    size_t end = begin + BLOCK, n = r->f.n_ops, best = n;
-    for (size_t i = begin + BLOCK / 2; i < n && (i <= end || best == n); i++)
-        if (live[i] <= MOST_LIVE && (best == n || live[i] <= live[best]))
+    const size_t *before = r->before, n = r->f.n_ops;
+    size_t end = before[begin] + BLOCK, best = n;
+    for (size_t i = begin + 1; i < n && (before[i] <= end || best == n); i++)
+        if (before[i] >= end - BLOCK / 2 && live[i] <= MOST_LIVE && (best == n || live[i] <= live[best]))
             best = i;
-    return end < n ? best : n;
+    return end < before[n] ? best : n;
 }
 
 /* ---- one loop -------------------------------------------------------------------------- */
@@ -349,7 +362,8 @@ static bool close(tcc_groups *groups, tcc_group *g, tcc_op *at)
         return false;
     rolled r = {.f = tcc_groups_close(groups, g), .scratch = groups->scratch};
     r.n = tcc_group_length(g) * (int64_t)r.f.groups.len;
-    r.at_once = elements_at_once(r.f.n_ops, r.n);
+    r.before = count_instructions(&r);
+    r.at_once = elements_at_once(r.before[r.f.n_ops], r.n);
     if (r.at_once == r.n)
         return false;
     r.stays = TCC_NEW_ARRAY(r.scratch, bool, r.f.n_ops);

@@ -38,11 +38,12 @@ def program(form, term, n):
 
 
 CASES = {
-    "additions": (PRODUCT, "{t} + {i}.5", 1330),
+    "additions": (PRODUCT, "{t} + {i}.5", 4000),
     "exponentials": (PRODUCT, "exp({t} * 0.125)", 250),
     "gelu": (PRODUCT, "gelu({t})", 400),
     "gelu_of_operands": (OPERAND, "gelu({t})", 50),
     "gelu_without_products": (POINTWISE, "gelu({t})", 400),
+    "tanh_without_products": (POINTWISE, "tanh({t})", 1000),
 }
 
 

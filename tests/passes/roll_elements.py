@@ -47,9 +47,15 @@ def between(n):
     func("between", "%x: vec<f32[8]>, %y: vec<f32[8]>", a + store(middle) + b + store(last))
 
 
+def functions(n):
+    body = [f"%t{i} = math.tanh {f'%t{i - 1}' if i else '%x'} : vec<f32[8]>" for i in range(n)]
+    func("functions", "%x: vec<f32[8]>", body + store(f"%t{n - 1}"))
+
+
 one("short", 256)
 one("long", 257)
 one("longer", 700)
 alike(300)
 conversions(300)
 between(300)
+functions(300)

@@ -240,7 +240,7 @@ static interval cast(tcc_scalar from, tcc_scalar to, interval x)
                       (double)tcc_int_saturate(to, tcc_truncate(x.high))};
 }
 
-/* Of a number to 16 bits that is multiplied later: by half a unit of its last place, but not to a number of the type. */
+/* Of a number to 16 bits that is multiplied later: by half a unit of its last place, not to a number of the type. */
 static interval round_in_step(tcc_scalar to, interval x)
 {
     static const precision half = {0x1p-11, 0, 0x1p-25, 65504}, bhalf = {0x1p-8, 0, 0x1p-134, 0x1.fep127};

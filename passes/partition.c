@@ -549,15 +549,18 @@ static tcc_status cut(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 /* One loop serves launches for which variants of it are; steps, which a copy is cut into, serve all. */
-static tcc_status add_steps(tcc_pass_ctx *ctx, tcc_func *f, tcc_func *steps)
+static tcc_status add_steps(tcc_pass_ctx *ctx, tcc_func *f)
 {
     bool changed;
+    tcc_status status = join_equal(ctx, f);
+    if (status)
+        return status;
+    tcc_func *steps = copy(f, "steps");
     tcc_attr_set_str(f->ir, &steps->attrs, "kernel", tcc_func_kernel(f));
     tcc_attr_set_str(f->ir, &steps->attrs, "part", steps->name);
     tcc_attr_remove(&steps->attrs, "stream");
     tcc_attr_remove(&steps->attrs, tcc_schedule_keys[TCC_KEY_fuse].name); /* it is fused where that is possible */
-    tcc_status status = cut(ctx, steps, &changed);
-    return status ? status : join_equal(ctx, f);
+    return cut(ctx, steps, &changed);
 }
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
@@ -568,7 +571,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return TCC_ERR_TYPE;
     if (tcc_streams_can_be_tiled(tcc_target_of(f->ir)) && !find_separate(f) && tcc_streams_recognize(f)) {
         *changed = true;
-        return add_steps(ctx, f, copy(f, "steps"));
+        return add_steps(ctx, f);
     }
     return cut(ctx, f, changed);
 }

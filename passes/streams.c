@@ -63,6 +63,16 @@ static bool add_name(search *s, const char *x)
     return true;
 }
 
+/* Calls the index what a sum of products does: schedules have that name. */
+static void prefer(search *s, const char *x)
+{
+    size_t n = 0;
+    while (!tcc_index_same(s->names.of[n], x))
+        n++;
+    s->names.of[n] = s->names.of[0];
+    s->names.of[0] = x;
+}
+
 /* Every name over which something is reduced to rows, or to rows of products: all but scores, which have one. Users
  * come before what they use. No field has two, so that they can be one. */
 static bool find_names(search *s)
@@ -73,7 +83,10 @@ static bool find_names(search *s)
         if (!tcc_is_reduction(op))
             continue;
         all = over(op) && (indices_of(s, op->results[0].type).streamed || add_name(s, over(op)));
-        multiplies |= tcc_product_of_terms(op, &p);
+        if (!tcc_product_of_terms(op, &p) || !is_streamed(s, p.k))
+            continue;
+        multiplies = true;
+        prefer(s, p.k);
     }
     for (const tcc_op *op = s->f->body->first; op && all; op = op->next)
         all = !op->n_results || indices_of(s, op->results[0].type).streamed <= 1;
@@ -252,32 +265,32 @@ static bool is_op_of_stream(const search *s, const tcc_op *op)
     }
 }
 
-/* Whether a function is such a kernel if the terms of a reduction are streamed. */
-static bool is_along(tcc_func *f, const char *index, const tcc_type *rows)
+/* The name of a reduction's index, if a function is such a kernel when its terms are streamed; NULL: it is not. */
+static const char *find_along(tcc_func *f, const char *index, const tcc_type *rows)
 {
     search s = {.f = f, .arena = f->ir->arena, .rows = rows, .extent = tcc_index_extent(f, index)};
     s.names = (tcc_stream_names){1, {index}};
     s.operands = TCC_MAP(s.arena);
     if ((!s.extent.name && s.extent.size < 1) || !find_names(&s))
-        return false;
+        return NULL;
     make_one_name(&s);
-    bool is = tcc_cascade_along(f, index, &s.products) && tcc_field_has_index(rows, s.products.rows) &&
+    bool is = tcc_cascade_along(f, s.names.of[0], &s.products) && tcc_field_has_index(rows, s.products.rows) &&
               find_reductions(&s) && (!s.inside || is_known_before(&s, s.inside));
     for (const tcc_op *op = f->body->first; op && is; op = op->next)
         is = is_op_of_stream(&s, op);
-    return is && tcc_stream_takes_one_sweep(s.arena, f, &s.names);
+    return is && tcc_stream_takes_one_sweep(s.arena, f, &s.names) ? s.names.of[0] : NULL;
 }
 
 bool tcc_streams_recognize(tcc_func *f)
 {
     tcc_instr own = tcc_target_instr(tcc_target_of(f->ir));
     bool may = tcc_schedule_key_of(f, TCC_KEY_instr, own) == (int64_t)own;
-    for (const tcc_op *op = may ? f->body->first : NULL; op; op = op->next)
-        if (tcc_is_reduction(op) && over(op) && is_along(f, over(op), op->results[0].type)) {
-            tcc_attr_set_str(f->ir, &f->attrs, "stream", over(op));
-            return true;
-        }
-    return false;
+    const char *along = NULL;
+    for (const tcc_op *op = may ? f->body->first : NULL; op && !along; op = op->next)
+        along = tcc_is_reduction(op) && over(op) ? find_along(f, over(op), op->results[0].type) : NULL;
+    if (along)
+        tcc_attr_set_str(f->ir, &f->attrs, "stream", along);
+    return along;
 }
 
 bool tcc_streams_can_be_tiled(const tcc_target *target)

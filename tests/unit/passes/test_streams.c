@@ -176,7 +176,7 @@ START_TEST(names_of_the_index_become_one)
     check_kernel("two names", "kernel f(Q: bf16[S, 64], K: bf16[T, 64], V: bf16[T, 64]) -> (O: f32[S, 64])\n"
                  "{ s[i, j] = sum(d) Q[i, d] * K[j, d];\n"
                  "O[i, e] = (sum(k) exp(s[i, k] - max(j) s[i, j]) * V[k, e])\n"
-                 "  / sum(u) exp(s[i, u] - max(j) s[i, j]); }", "j");
+                 "  / sum(u) exp(s[i, u] - max(j) s[i, j]); }", "k");
     check_kernel("terms of another number", "kernel f(Q: bf16[S, 64], K: bf16[T, 64], V: bf16[U, 64], W: bf16[S, U])\n"
                  "-> (O: f32[S, 64])\n"
                  "{ s[i, j] = sum(d) Q[i, d] * K[j, d];\n"

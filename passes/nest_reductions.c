@@ -209,9 +209,7 @@ static const char *index_of_parts(tcc_func *f, const parting *p)
             tcc_dim_equal(p->extent, tcc_index_extent(f, parts.list.items[0].s)))
             return parts.list.items[0].s;
     }
-    const char *index = tcc_ir_name(ir, "part");
-    for (int i = 2; tcc_index_extent(f, index).name || tcc_index_extent(f, index).size >= 0; i++)
-        index = tcc_ir_name(ir, tcc_arena_printf(ir->arena, "part%d", i));
+    const char *index = tcc_free_index(f, "part");
     tcc_attr *extent = TCC_NEW_ARRAY(ir->arena, tcc_attr, 2);
     extent[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = index};
     extent[1] = p->extent.name ? (tcc_attr){.kind = TCC_ATTR_STR, .s = p->extent.name}

@@ -13,6 +13,23 @@ bool tcc_field_has_index(const tcc_type *field, const char *name)
     return false;
 }
 
+static bool is_index(const tcc_func *f, const char *name)
+{
+    bool is = tcc_index_extent(f, name).name || tcc_index_extent(f, name).size >= 0;
+    for (const tcc_op *op = f->body->first; op && !is; op = op->next)
+        is = op->n_results && op->results[0].type->kind == TCC_KIND_field &&
+             tcc_field_has_index(op->results[0].type, name);
+    return is;
+}
+
+const char *tcc_free_index(const tcc_func *f, const char *name)
+{
+    const char *free = tcc_ir_name(f->ir, name);
+    for (int i = 2; is_index(f, free); i++)
+        free = tcc_ir_name(f->ir, tcc_arena_printf(f->ir->arena, "%s%d", name, i));
+    return free;
+}
+
 bool tcc_fields_share_space(const tcc_type *x, const tcc_type *y)
 {
     bool same = x->rank == y->rank;

@@ -63,6 +63,8 @@ bool tcc_find_elementwise(const tcc_value *v, tcc_arena *arena, tcc_map *ops);
 
 /* Whether a field varies along index `name`. */
 bool tcc_field_has_index(const tcc_type *field, const char *name);
+/* `name`, with a number appended where a field of the function, or what it says of extents, has an index of this name. */
+const char *tcc_free_index(const tcc_func *f, const char *name);
 /* Whether two fields have the same indices, each in its order. */
 bool tcc_fields_share_space(const tcc_type *x, const tcc_type *y);
 

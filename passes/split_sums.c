@@ -41,26 +41,6 @@ enum {
     TILE_COLUMNS = 128
 };
 
-/* ---- names ------------------------------------------------------------------------------- */
-
-static bool is_index(const tcc_func *f, const char *name)
-{
-    for (const tcc_op *op = f->body->first; op; op = op->next)
-        if (op->n_results && op->results[0].type->kind == TCC_KIND_field &&
-            tcc_field_has_index(op->results[0].type, name))
-            return true;
-    return false;
-}
-
-/* `name`, with a number appended if an index has this name. */
-static const char *free_index(const tcc_func *f, const char *name)
-{
-    const char *free = tcc_ir_name(f->ir, name);
-    for (int i = 2; is_index(f, free); i++)
-        free = tcc_ir_name(f->ir, tcc_arena_printf(f->ir->arena, "%s%d", name, i));
-    return free;
-}
-
 /* ---- the workspace ----------------------------------------------------------------------- */
 
 /* What both steps need to know about the parts. */
@@ -209,7 +189,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         !s.c.n_sums || s.c.parts.index)
         return TCC_OK;
     s.order = tcc_space_order(f, s.c.sums[0].op->results[0].type);
-    s.index = free_index(f, "part");
+    s.index = tcc_free_index(f, "part");
     add_tensors(f, &s);
     tcc_func *rest = tcc_func_clone(f, tcc_arena_printf(ctx->ir->arena, "%s__sum", f->name));
     tcc_attr_remove(&rest->attrs, "before");

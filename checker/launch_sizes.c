@@ -52,12 +52,7 @@ int64_t tcc_launch_multiply(const tcc_lsizes *s, tcc_attr factors, int64_t n)
 
 int64_t tcc_launch_dim(const tcc_lsizes *s, tcc_dim dim)
 {
-    tcc_attr a = {.kind = dim.name ? TCC_ATTR_STR : TCC_ATTR_INT};
-    if (dim.name)
-        a.s = dim.name;
-    else
-        a.i = dim.size;
-    return tcc_launch_extent(s, a);
+    return tcc_launch_extent(s, tcc_attr_of_dim(dim));
 }
 
 int64_t tcc_launch_elements(const tcc_lsizes *s, const tcc_type *t)

@@ -41,6 +41,11 @@ int64_t tcc_run_dim(const tcc_run *run, tcc_attr a)
     const tcc_attr *of = a.kind == TCC_ATTR_LIST ? a.list.items : NULL;
     if (tcc_attr_is_record(a, "roundup", "di") && of[2].i > 0)
         return (tcc_run_dim(run, of[1]) + of[2].i - 1) / of[2].i * of[2].i;
+    int64_t n;
+    if (a.kind == TCC_ATTR_INDEX)
+        return !tcc_dims_index(tcc_attr_list(&run->signature->attrs, "dims"), run->options->dims, a.index, &n) ? -1
+               : n < 0                                                                                        ? 0
+                                                                                                              : n;
     return a.kind == TCC_ATTR_STR   ? tcc_run_extent(run, (tcc_dim){a.s, 0})
            : a.kind == TCC_ATTR_INT ? a.i
                                     : -1;

@@ -58,7 +58,7 @@ static inline bool tcc_run_must_end(const tcc_run *run, uint64_t steps)
 tcc_status tcc_run_end(const tcc_run *run, uint64_t steps, const tcc_op *op);
 /* The extent of a dimension: a number, or a name in the signature's `dims`; -1 for neither. */
 int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim);
-/* The same of an attribute: a number, a name, or [roundup, one of them, a number]. */
+/* The same of an attribute: a number, a name, an expression, or [roundup, one of the former two, a number]. */
 int64_t tcc_run_dim(const tcc_run *run, tcc_attr a);
 /* How many CTAs a grid (ir/grid.h) has, INT64_MAX where they are more; -1: it names a dimension that is not there. */
 int64_t tcc_run_ctas(const tcc_run *run, tcc_attr grid);

@@ -163,6 +163,11 @@ tcc_attr tcc_attr_of_index(const tcc_index_expr *x)
     return a;
 }
 
+tcc_attr tcc_attr_of_dim(tcc_dim d)
+{
+    return d.name ? (tcc_attr){.kind = TCC_ATTR_STR, .s = d.name} : (tcc_attr){.kind = TCC_ATTR_INT, .i = d.size};
+}
+
 const tcc_index_expr *tcc_index_of_attr(tcc_ir *ir, tcc_attr a)
 {
     return a.kind == TCC_ATTR_STR     ? tcc_index_name(ir, a.s)

@@ -51,3 +51,9 @@ bool tcc_grid_is_sound(tcc_ir *ir, tcc_attr grid)
     }
     return ok;
 }
+
+bool tcc_grid_dim(tcc_ir *ir, tcc_attr extent, tcc_dim *out)
+{
+    return (extent.kind == TCC_ATTR_INT || extent.kind == TCC_ATTR_INDEX) &&
+           tcc_dim_of_index(ir, tcc_index_of_attr(ir, extent), out);
+}

@@ -11,6 +11,9 @@
 /* Whether all items are axes: numbers, and expressions that tcc_grid_extent knows. */
 bool tcc_grid_is_sound(tcc_ir *ir, tcc_attr grid);
 
+/* The dimension that an item of tile.grid's attribute `extents` is; false: it is none. */
+bool tcc_grid_dim(tcc_ir *ir, tcc_attr extent, tcc_dim *out);
+
 /* The CTAs where the dimensions of `dims`, a list of names, have these extents: `most` where there are more. -1: a
  * dimension is not among them. */
 int64_t tcc_grid_ctas(tcc_attr grid, tcc_attr dims, const int64_t *extents, int64_t most);

@@ -182,7 +182,9 @@ bool tcc_attr_equal(const tcc_attr *a, const tcc_attr *b);
 void tcc_attr_print(tcc_str *out, const tcc_attr *a);
 /* An index expression as an attribute: a plain index as its name, a number as an integer. */
 tcc_attr tcc_attr_of_index(const struct tcc_index_expr *x);
-/* And back; NULL: the attribute is none. */
+/* A dimension's name, or its size. */
+tcc_attr tcc_attr_of_dim(tcc_dim d);
+/* The index expression that an attribute is; NULL: it is none. */
 const struct tcc_index_expr *tcc_index_of_attr(tcc_ir *ir, tcc_attr a);
 /* Whether a is a list of `word` and items of these kinds: s a name, i an integer, l a list, d a
  * dimension: a name or an integer. */

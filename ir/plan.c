@@ -121,9 +121,7 @@ tcc_attr tcc_workspace_bytes(tcc_ir *ir, const tcc_type *tensor)
     tcc_attr *factors = TCC_NEW_ARRAY(ir->arena, tcc_attr, tensor->rank + 1);
     factors[0] = (tcc_attr){.kind = TCC_ATTR_INT, .i = bits % 8 ? bits : bits / 8};
     for (unsigned d = 0; d < tensor->rank; d++) {
-        tcc_dim dim = tensor->dims[d];
-        tcc_attr extent = dim.name ? (tcc_attr){.kind = TCC_ATTR_STR, .s = dim.name}
-                                   : (tcc_attr){.kind = TCC_ATTR_INT, .i = dim.size};
+        tcc_attr extent = tcc_attr_of_dim(tensor->dims[d]);
         bool rounds = row > 1 && d + 1 == tensor->rank;
         factors[d + 1] = rounds ? operation(ir, TCC_EXPR_roundup, extent, row) : extent;
     }

@@ -12,12 +12,6 @@ typedef tcc_verifier verifier;
 
 /* ---- tile ------------------------------------------------------------------------------ */
 
-static bool is_extent(const tcc_attr *a)
-{
-    return a->kind == TCC_ATTR_STR ||
-           (a->kind == TCC_ATTR_INT && a->i >= 0 && a->i <= INT32_MAX);
-}
-
 void tcc_verify_spread(verifier *v, const tcc_op *op, int64_t warps)
 {
     enum { MOST_WARPS = 32, MOST_NEIGHBOURS = 16, BLOCK = 3 };
@@ -66,9 +60,9 @@ static void check_grid(verifier *v, const tcc_op *op)
         ERROR(v, op, "is inside another op");
     bool ok = extents.list.n == n;
     for (size_t i = 0; ok && i < n; i++)
-        ok = is_extent(&extents.list.items[i]);
+        ok = tcc_grid_dim(op->block->func->ir, extents.list.items[i], &(tcc_dim){0});
     if (!ok)
-        ERROR(v, op, "attribute 'extents' needs %zu dimensions", n);
+        ERROR(v, op, "attribute 'extents' needs %zu dimensions, numbers or such as $M", n);
     ok = body->n_args == n;
     for (size_t i = 0; ok && i < n; i++)
         ok = tcc_type_is_scalar(body->args[i]->type, TCC_i32);

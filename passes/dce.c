@@ -242,8 +242,7 @@ static void keep_extent(tcc_func *f, const extent *e)
         return;
     tcc_attr *pair = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, 2);
     pair[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = e->index};
-    pair[1] = e->dim.name ? (tcc_attr){.kind = TCC_ATTR_STR, .s = e->dim.name}
-                          : (tcc_attr){.kind = TCC_ATTR_INT, .i = e->dim.size};
+    pair[1] = tcc_attr_of_dim(e->dim);
     tcc_attr_append(f->ir, &f->attrs, "extents", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {pair, 2}});
 }
 

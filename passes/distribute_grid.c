@@ -1,6 +1,6 @@
 /* distribute-grid: decide which tiles each CTA computes.
  *
- * Before:  tile.grid {axes = [m, n], extents = [M, N], tile = [128, 256], group = 16} {
+ * Before:  tile.grid {axes = [m, n], extents = [$M, $N], tile = [128, 256], group = 16} {
  *          ^(%m: i32, %n: i32): … }
  * After:   tile.ctas {grid = [($M + 127) / 128, ($N + 255) / 256]} {
  *          ^(%cta: i32):
@@ -41,7 +41,7 @@
  * Requires tile. Preserves the grid's body.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "ir/index_dim.h"
+#include "ir/grid.h"
 #include "ir/schedule_key.h"
 #include "passes/arith.h"
 #include "passes/loops.h"
@@ -50,9 +50,16 @@
 
 enum { MAX_AXES = 32 };
 
-static tcc_dim dim_of(tcc_attr a)
+static tcc_attr extent_of(const tcc_op *grid, size_t axis)
 {
-    return a.kind == TCC_ATTR_STR ? (tcc_dim){a.s, 0} : (tcc_dim){NULL, a.i};
+    return tcc_attr_list(&grid->attrs, "extents").list.items[axis];
+}
+
+static tcc_value *build_extent(tcc_builder *b, const tcc_op *grid, size_t axis)
+{
+    tcc_dim extent = {0};
+    tcc_grid_dim(b->func->ir, extent_of(grid, axis), &extent);
+    return tcc_build_extent(b, extent);
 }
 
 static int64_t size_of(const tcc_op *grid, size_t axis)
@@ -92,8 +99,7 @@ static int64_t taken(const tcc_op *grid, size_t axis)
 static tcc_value *count_tiles(tcc_builder *b, const tcc_op *grid, size_t axis)
 {
     int64_t size = taken(grid, axis);
-    tcc_dim extent = dim_of(tcc_attr_list(&grid->attrs, "extents").list.items[axis]);
-    return tcc_arith_div(b, tcc_arith_add(b, tcc_build_extent(b, extent), size - 1), size);
+    return tcc_arith_div(b, tcc_arith_add(b, build_extent(b, grid, axis), size - 1), size);
 }
 
 /* The order of the tiles: without one they are in groups. */
@@ -248,9 +254,8 @@ static void store_once(tcc_builder *b, const tcc_op *grid, tcc_value *const *at,
 {
     size_t x = axis_of_tiles(grid);
     tcc_block *body = grid->regions[0];
-    tcc_dim extent = dim_of(tcc_attr_list(&grid->attrs, "extents").list.items[x]);
     tcc_value *is_first = tcc_arith_cmp(b, "eq", rank, tcc_build_i32(b, 0));
-    tcc_value *once = TCC_EMIT(b, arith_select, at[x]->type, is_first, at[x], tcc_build_extent(b, extent));
+    tcc_value *once = TCC_EMIT(b, arith_select, at[x]->type, is_first, at[x], build_extent(b, grid, x));
     for (tcc_op *op = find_shared_loop(grid)->next; op; op = tcc_walk_next(op, body))
         for (unsigned i = 0; i < op->n_operands; i++)
             if (op->operands[i] == body->args[x])
@@ -302,9 +307,8 @@ static bool is_same_for_all(const tcc_op *op, const tcc_op *loop)
 static tcc_attr launched(tcc_ir *ir, const tcc_op *grid, size_t n)
 {
     tcc_attr *axes = TCC_NEW_ARRAY(ir->arena, tcc_attr, n);
-    tcc_attr extents = tcc_attr_list(&grid->attrs, "extents");
     for (size_t x = 0; x < n; x++) {
-        const tcc_index_expr *extent = tcc_index_of_dim(ir, dim_of(extents.list.items[x]));
+        const tcc_index_expr *extent = tcc_index_of_attr(ir, extent_of(grid, x));
         axes[x] = tcc_attr_of_index(tcc_index_ceildiv(ir, extent, taken(grid, x)));
     }
     return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {axes, n}};

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "ir/assume.h"
+#include "ir/grid.h"
 #include "ir/plan.h"
 #include "ir/signature.h"
 #include "passes/passes.h"
@@ -311,6 +312,14 @@ static tcc_attr multiprocessors(estimate *e)
     return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {sms, 2}};
 }
 
+/* An extent of a grid, as costs have it. */
+static tcc_attr extent_of(const estimate *e, tcc_attr extent)
+{
+    tcc_dim dim = {0};
+    tcc_grid_dim(e->ir, extent, &dim);
+    return tcc_attr_of_dim(dim);
+}
+
 /* Memory is shared by all running CTAs, so elements count, not rounds of tiles; but one that sweeps over rows takes as
  * long as its own loads, however few others there are. */
 static tcc_attr moving(estimate *e, const tcc_op *grid, tcc_attr cycles)
@@ -320,7 +329,7 @@ static tcc_attr moving(estimate *e, const tcc_op *grid, tcc_attr cycles)
     tcc_attr elements = {.kind = TCC_ATTR_INT, .i = 1};
     size_t n = 0;
     for (size_t i = 0; i < extents.list.n && i < tile.list.n; i++) {
-        factors[n++] = extents.list.items[i];
+        factors[n++] = extent_of(e, extents.list.items[i]);
         elements.i *= tile.list.items[i].i;
     }
     factors[n++] = cycles;
@@ -341,7 +350,7 @@ static tcc_attr rounds_of(estimate *e, const tcc_op *grid, tcc_attr *whole)
     size_t n = 0;
     for (size_t i = 0; i < extents.list.n && i < tile.list.n; i++) {
         int64_t ctas = i < cluster.list.n ? cluster.list.items[i].i : 1;
-        tcc_attr clusters = binary(e, TCC_EXPR_ceildiv, extents.list.items[i],
+        tcc_attr clusters = binary(e, TCC_EXPR_ceildiv, extent_of(e, extents.list.items[i]),
                                    number((double)(tile.list.items[i].i * ctas)));
         tiles[n++] = binary(e, TCC_EXPR_mul, clusters, number((double)ctas));
     }

@@ -122,7 +122,7 @@ static void require_span(tcc_amdgcn_lowering *l, tcc_attr factors, int64_t bytes
 
 void tcc_amdgcn_require_iterations(tcc_amdgcn_lowering *l, tcc_dim k)
 {
-    require_span(l, TCC_LOW_LIST(&l->low, tcc_low_dim_attr(&l->low, k)), 2);
+    require_span(l, TCC_LOW_LIST(&l->low, tcc_attr_of_dim(k)), 2);
 }
 
 tcc_value *tcc_amdgcn_stride(tcc_amdgcn_lowering *l, const tcc_value *tensor, int d, int64_t n)
@@ -134,7 +134,7 @@ tcc_value *tcc_amdgcn_stride(tcc_amdgcn_lowering *l, const tcc_value *tensor, in
     int64_t bits = tcc_scalar_bits(t->elem), bytes = bits < 8 ? 1 : bits / 8;
     tcc_attr factors = tcc_low_stride_attr(low, t, (unsigned)d);
     if (n == TCC_WHOLE) {
-        tcc_attr all[TCC_MAX_RANK] = {tcc_low_dim_attr(low, t->dims[d])};
+        tcc_attr all[TCC_MAX_RANK] = {tcc_attr_of_dim(t->dims[d])};
         if (factors.list.n)
             memcpy(all + 1, factors.list.items, factors.list.n * sizeof *all);
         factors = tcc_low_list(low, factors.list.n + 1, all);

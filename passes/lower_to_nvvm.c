@@ -49,7 +49,7 @@ tcc_value *tcc_nvvm_tensormap(tcc_nvvm_lowering *l, const tcc_value *tensor, uns
     }
     for (unsigned i = 0; i < t->rank; i++) {
         unsigned d = t->rank - 1 - i; /* innermost first */
-        dims[i] = tcc_low_dim_attr(&l->low, t->dims[d]);
+        dims[i] = tcc_attr_of_dim(t->dims[d]);
         boxes[i] = tcc_low_int(box[i]);
         if (i)
             strides[i - 1] = tcc_low_stride_attr(&l->low, t, d);

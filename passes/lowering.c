@@ -103,11 +103,6 @@ tcc_attr tcc_low_list(tcc_lowering *l, size_t n, const tcc_attr *items)
     return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {copy, n}};
 }
 
-tcc_attr tcc_low_dim_attr(tcc_lowering *l, tcc_dim d)
-{
-    return d.name ? tcc_low_str(l, d.name) : tcc_low_int(d.size);
-}
-
 /* The parameter that this recipe describes, made on first use. */
 tcc_value *tcc_low_parameter(tcc_lowering *l, tcc_attr recipe, const tcc_type *type,
                              const char *name)
@@ -150,8 +145,8 @@ static tcc_attr row_attr(tcc_lowering *l, const tcc_type *t)
     int64_t n = tcc_type_row_elems(t);
     if (!last.name)
         last.size = (last.size + n - 1) / n * n;
-    return n == 1 || !last.name ? tcc_low_dim_attr(l, last)
-                                : TCC_LOW_LIST(l, tcc_low_str(l, "roundup"), tcc_low_dim_attr(l, last),
+    return n == 1 || !last.name ? tcc_attr_of_dim(last)
+                                : TCC_LOW_LIST(l, tcc_low_str(l, "roundup"), tcc_attr_of_dim(last),
                                                tcc_low_int(n));
 }
 
@@ -175,9 +170,9 @@ tcc_attr tcc_low_stride_attr(tcc_lowering *l, const tcc_type *t, unsigned d)
     tcc_attr factors[TCC_MAX_RANK];
     size_t n = 0;
     if (t->strides)
-        return TCC_LOW_LIST(l, tcc_low_dim_attr(l, t->strides[d]));
+        return TCC_LOW_LIST(l, tcc_attr_of_dim(t->strides[d]));
     for (unsigned e = d + 1; e < t->rank; e++)
-        factors[n++] = e + 1 < t->rank ? tcc_low_dim_attr(l, t->dims[e]) : row_attr(l, t);
+        factors[n++] = e + 1 < t->rank ? tcc_attr_of_dim(t->dims[e]) : row_attr(l, t);
     return tcc_low_list(l, n, factors);
 }
 
@@ -185,7 +180,7 @@ void tcc_low_require_min(tcc_lowering *l, tcc_dim d, int64_t least)
 {
     if (d.name)
         tcc_low_require(
-            l, 3, (tcc_attr[]){tcc_low_str(l, "min"), tcc_low_dim_attr(l, d), tcc_low_int(least)});
+            l, 3, (tcc_attr[]){tcc_low_str(l, "min"), tcc_attr_of_dim(d), tcc_low_int(least)});
 }
 
 /* That so many elements are a multiple of this many bytes. If elements share a byte, each counts as a byte and the
@@ -226,7 +221,7 @@ void tcc_low_require_groups(tcc_lowering *l, const tcc_value *tensor, int64_t by
     const tcc_type *t = tensor->type;
     tcc_low_require_alignment(l, tensor, bytes);
     if (bytes * 8 > tcc_scalar_bits(t->elem) && t->rank == 1 && t->dims[0].name && !t->row_bytes)
-        require_pitch(l, t, TCC_LOW_LIST(l, tcc_low_dim_attr(l, t->dims[0])), bytes);
+        require_pitch(l, t, TCC_LOW_LIST(l, tcc_attr_of_dim(t->dims[0])), bytes);
 }
 
 bool tcc_low_require_multiple(tcc_lowering *l, tcc_dim dim, int64_t n)
@@ -240,7 +235,7 @@ bool tcc_low_require_multiple(tcc_lowering *l, tcc_dim dim, int64_t n)
     int64_t bits = rows ? tcc_scalar_bits(rows->type->elem) : BYTE_BITS,
             scale = bits < BYTE_BITS ? BYTE_BITS / bits : 1;
     tcc_low_require(l, 4,
-                    (tcc_attr[]){tcc_low_str(l, "pitch"), TCC_LOW_LIST(l, tcc_low_dim_attr(l, dim)),
+                    (tcc_attr[]){tcc_low_str(l, "pitch"), TCC_LOW_LIST(l, tcc_attr_of_dim(dim)),
                                  tcc_low_int(bits * scale / BYTE_BITS), tcc_low_int(n * bits / BYTE_BITS * scale)});
     return true;
 }

@@ -267,7 +267,6 @@ tcc_attr tcc_low_int(int64_t i);
 tcc_attr tcc_low_list(tcc_lowering *l, size_t n, const tcc_attr *items);
 #define TCC_LOW_LIST(l, ...)                                                                       \
     tcc_low_list(l, sizeof((tcc_attr[]){__VA_ARGS__}) / sizeof(tcc_attr), (tcc_attr[]){__VA_ARGS__})
-tcc_attr tcc_low_dim_attr(tcc_lowering *l, tcc_dim d);
 /* Elements from one index of dimension d to the next, as the extents whose product it is. */
 tcc_attr tcc_low_stride_attr(tcc_lowering *l, const tcc_type *t, unsigned d);
 

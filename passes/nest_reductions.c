@@ -212,8 +212,7 @@ static const char *index_of_parts(tcc_func *f, const parting *p)
     const char *index = tcc_free_index(f, "part");
     tcc_attr *extent = TCC_NEW_ARRAY(ir->arena, tcc_attr, 2);
     extent[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = index};
-    extent[1] = p->extent.name ? (tcc_attr){.kind = TCC_ATTR_STR, .s = p->extent.name}
-                               : (tcc_attr){.kind = TCC_ATTR_INT, .i = p->extent.size};
+    extent[1] = tcc_attr_of_dim(p->extent);
     tcc_attr_append(ir, &f->attrs, "extents", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {extent, 2}});
     return index;
 }

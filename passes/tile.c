@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "ir/assume.h"
+#include "ir/index_dim.h"
 #include "ir/reduction.h"
 #include "ir/schedule_key.h"
 #include "passes/passes.h"
@@ -118,8 +119,7 @@ static void build_grid(tcc_tiler *w)
         bool is_row = c->row && i == (size_t)c->along;
         tcc_dim extent = is_row ? (tcc_dim){NULL, 1} : c->extents[i];
         axes[i] = is_row ? "" : c->axes[i];
-        extents[i] = extent.name ? (tcc_attr){.kind = TCC_ATTR_STR, .s = extent.name}
-                                 : (tcc_attr){.kind = TCC_ATTR_INT, .i = extent.size};
+        extents[i] = tcc_attr_of_index(tcc_index_of_dim(ir, extent));
         tile[i] = is_row || i >= 2 ? 1 : w->t.sizes[i];
         const char *name = *axes[i] ? axes[i] : NULL;
         tcc_tiling_place(&w->t, axes[i], tcc_block_add_arg(w->grid->regions[0], tcc_type_scalar(ir, TCC_i32), name));

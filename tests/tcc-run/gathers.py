@@ -39,7 +39,7 @@ def kernel(target, elem):
     return f"""module {{target = {target}}}
 func @f(%X: tensor<{elem}[P, M, N]>, %r: tensor<i32[M]>, %c: tensor<i32[N]>, %Y: tensor<{stored}[M, N]>) \
 {{roles = [in, in, in, out], dims = [P, M, N]}} {{
-  tile.grid {{axes = [m, n], extents = [M, N], tile = [8, 128], spread = [4, 4, 1]}} {{
+  tile.grid {{axes = [m, n], extents = [$M, $N], tile = [8, 128], spread = [4, 4, 1]}} {{
   ^(%m: i32, %n: i32):
     %p = arith.const {{value = 1}} : i32
     %a = tile.load %r, %m {{dims = [0, -1]}} : tile<i32[8, 1]>

@@ -226,7 +226,7 @@ class Program:
             f"func @f({', '.join(tensors)}, %C: tensor<f32[M, N]>, %D: tensor<f16[M, N]>) "
             f"{{roles = [{'in, ' * len(tensors)}out, out], dims = [M, K, N, L]"
             + (f", assumes = [{assumes}]" if self.name != "sm_90a" else "") + "} {",
-            f"  tile.grid {{axes = [m, n], extents = [M, N], tile = [{self.rows}, {self.cols}]{self.order}}} {{",
+            f"  tile.grid {{axes = [m, n], extents = [$M, $N], tile = [{self.rows}, {self.cols}]{self.order}}} {{",
             "  ^(%m: i32, %n: i32):", *self.lines, "  }", "  return", "}", ""])
 
 

@@ -32,7 +32,7 @@ static const char gated[] =
     "module {target = sm_90a}\n"
     "func @f(%A: tensor<f16[M, K]>, %W: tensor<f16[K, N]>, %V: tensor<f16[K, N]>, %C: tensor<f32[M, N]>)"
     " {roles = [in, in, in, out], dims = [M, K, N]} {\n"
-    "  tile.grid {axes = [m, n], extents = [M, N], tile = [64, 16], group = 2} {\n"
+    "  tile.grid {axes = [m, n], extents = [$M, $N], tile = [64, 16], group = 2} {\n"
     "  ^(%m: i32, %n: i32):\n"
     "    %lo = arith.const {value = 0} : i32\n"
     "    %hi = arith.const {value = 3} : i32\n"
@@ -68,7 +68,7 @@ static const char gated[] =
 static const char gated_by_waves[] =
     "module {target = gfx1100}\n"
     "func @f(%A: tensor<f16[M, K]>, %W: tensor<f16[K, N]>, %V: tensor<f16[K, N]>, %C: tensor<f32[M, N]>) {roles = [in, in, in, out], dims = [M, K, N], assumes = [[align, A, 16], [pitch, A, 16], [align, W, 16], [pitch, W, 16], [align, V, 16], [pitch, V, 16]]} {\n"
-    "  tile.grid {axes = [m, n], extents = [M, N], tile = [32, 32]} {\n"
+    "  tile.grid {axes = [m, n], extents = [$M, $N], tile = [32, 32]} {\n"
     "  ^(%m: i32, %n: i32):\n"
     "    %lo = arith.const {value = 0} : i32\n"
     "    %hi = arith.const {value = 3} : i32\n"
@@ -99,7 +99,7 @@ static const char gated_by_waves[] =
 static const char nested[] =
     "module {target = gfx1200}\n"
     "func @f(%A: tensor<f16[M, K]>, %B: tensor<f16[K, N]>, %C: tensor<f32[M, N]>) {roles = [in, in, out], dims = [M, K, N], assumes = [[align, A, 16], [pitch, A, 16], [align, B, 16], [pitch, B, 16]]} {\n"
-    "  tile.grid {axes = [m], extents = [M], tile = [16]} {\n"
+    "  tile.grid {axes = [m], extents = [$M], tile = [16]} {\n"
     "  ^(%m: i32):\n"
     "    %lo = arith.const {value = 0} : i32\n"
     "    %hi = arith.const {value = 2} : i32\n"

@@ -190,7 +190,7 @@ void tcc_p_global_next_iteration(tcc_pstate *s, unsigned warp, const tcc_op *loo
 typedef struct tcc_pterm {
     const tcc_value *value;
     uint32_t slot, dim;
-    int64_t modulus; /* its remainder by this is asked for */
+    int64_t modulus; /* by which its remainder is asked for */
 } tcc_pterm;
 
 typedef struct tcc_pplace {

@@ -20,7 +20,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/model.h"
 
-enum { WARP = 0 }; /* that the thread is of */
+enum { WARP = 0 }; /* of the thread that is set aside */
 
 /* ---- what can be set aside ------------------------------------------------------------- */
 

@@ -29,7 +29,7 @@ tcc_status tcc_protocol_check(const tcc_func *f, tcc_arena *scratch, tcc_diag *d
 /* What a proof has covered, alike in every run. A function with an op, a loop or a warp that was not covered is
  * TCC_ERR_UNSUPPORTED: nothing is proven of it. */
 typedef struct tcc_covered {
-    size_t ops;   /* that synchronize or access shared memory, or that those depend on: all were done */
+    size_t ops;   /* reached, that synchronize or access shared memory, or that such ops depend on: all of these */
     size_t loops; /* all were left, and gone round again where their iteration count is not known */
     size_t warps; /* of the CTAs that were followed: all came to their end */
     size_t ends;  /* executions that were followed to the end; all others come to a state of one of these */

@@ -25,7 +25,7 @@ struct tcc_pelections {
     kinds taken[TCC_P_WARPS + 1]; /* to be alike, while this attempt goes on; */
     kinds found[TCC_P_WARPS + 1]; /* to be alike so far; finer */
     bool elect[TCC_P_WARPS + 1];  /* whether a warp picks a lane; */
-    int64_t symbols[TCC_P_WARPS + 1]; /* of which kind, if they are not alike */
+    int64_t symbols[TCC_P_WARPS + 1]; /* by warp: stands for the kind of lane elected, if not all are alike */
 };
 
 void tcc_p_elections_create(tcc_protocol *p)

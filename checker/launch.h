@@ -49,9 +49,9 @@ struct tcc_linst {
     bool computes;    /* integers from integers */
     bool divides;
     bool over;        /* what it reads may end outside */
-    int param;        /* that says where; -1: none */
+    int param;        /* the parameter that says where; -1: none */
     int64_t disp;     /* is added to the offset, in its unit */
-    int64_t bits;     /* that a lane accesses */
+    int64_t bits;     /* accessed by a lane */
 };
 
 typedef struct tcc_lprogram {
@@ -181,7 +181,7 @@ typedef struct tcc_launch {
     tcc_lcta_words *words;      /* of each CTA of the cluster */
     TCC_VEC(int64_t) draws;     /* of the cluster */
     bool writes;                /* the cluster has written something */
-    int64_t n_ops;              /* that warps have run */
+    int64_t n_ops;              /* run by all warps so far */
     bool too_long;              /* more than are followed */
 } tcc_launch;
 

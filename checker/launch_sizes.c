@@ -17,7 +17,7 @@ enum { LONG = 600, SHORT = 3, SUMMED = 150, FACTOR = 2, MAX_ELEMS = 1 << 22, MAX
 
 /* What is known of a dimension. */
 typedef struct dimension {
-    int64_t tile; /* that the grids count; 0: none does */
+    int64_t tile; /* elements along it of a tile that grids count; 0: no grid counts it */
     bool factor;  /* multiplied with another that has tiles */
     bool result;  /* of a tensor that is written */
     bool mapped;  /* of a tensor map, where it is at least 1 */
@@ -216,7 +216,7 @@ typedef struct choice {
     tcc_lsizes *s;
     const tcc_func *variant, *parameters;
     tcc_lbounds *bounds;
-    bool *strides; /* which of the dimensions are */
+    bool *strides; /* by dimension: whether it is a stride */
     tcc_arena *scratch;
 } choice;
 

@@ -34,7 +34,8 @@ static bool add_symbol(sum *s, int64_t symbol, int64_t times)
     return true;
 }
 
-/* Adds a value, once or -1 times; false when it is no such sum. Those of another type are taken as they are. */
+/* Adds a value, once or -1 times; false if the result is not such a sum. Those of another type are taken as they
+ * are. */
 static bool add(const tcc_protocol *p, sum *s, const tcc_pvalue *v, int64_t times, tcc_scalar elem)
 {
     bool exact = tcc_p_is_exact(v) && !v->loop, symbol = v->kind == TCC_P_SYMBOL && v->delta == INT64_MAX;

@@ -42,7 +42,7 @@ typedef struct finder {
     tcc_pinst *copies[TCC_P_MAX_MMAS];
     uint32_t n_copies;
     uint32_t leaf;            /* the counter; TCC_P_NO_SLOT: none */
-    int64_t modulus;          /* of it */
+    int64_t modulus;          /* by which its remainder is taken */
 } finder;
 
 /* ---- what an operand depends on ---------------------------------------------------------- */

@@ -127,7 +127,7 @@ typedef struct tcc_psymbol {
     int64_t add, by;
     uint64_t roots; /* parameters and the like that it depends on, a bit each */
     int64_t real;   /* what the number is that any other stands for; 0: that is not known */
-    int64_t least;  /* that `of` can be */
+    int64_t least;  /* the least value of `of` */
     tcc_pvalue terms[TCC_P_SUMMANDS]; /* of the sum that it is (linear.c), */
     unsigned n_terms;                 /* so many; 0: it is none */
     tcc_scalar elem;                  /* of this type */
@@ -190,11 +190,11 @@ typedef TCC_VEC(int64_t) tcc_known_bytes;
 typedef struct tcc_pinst {
     const tcc_op *op;
     tcc_pgiven *given; /* TCC_P_GIVEN; NULL: its result depends on more than its operands */
-    struct tcc_prun *run; /* that it begins; NULL: none */
+    struct tcc_prun *run; /* the run of ops that it begins; NULL: none */
     uint32_t n_mmas;      /* an MMA: as many behind each other begin with it, of one shape; 0: it is none */
     const tcc_known_bytes *bytes[2]; /* of them, A and B, or of copies: with the first; NULL: they are not known */
     uint32_t counter; /* on which those depend; TCC_P_NO_SLOT: none; */
-    int64_t modulus;  /* its remainder by which is asked */
+    int64_t modulus;  /* by which its remainder is asked for */
     uint32_t *operands, *results; /* slots */
     struct tcc_pcode *regions;
     uint64_t touches, registers; /* of MMAs, a bit each: read by it; of its result */

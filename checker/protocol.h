@@ -57,7 +57,7 @@ struct tcc_protocol {
     uint8_t *tensor_uses;  /* by 1 + the number of a parameter */
     uint32_t most_pending; /* copies to global memory, in a wait */
     bool keeps_counts;     /* iteration counts are data, or tiles are drawn: from tile to tile (counts.c) */
-    const tcc_op *draw;    /* that draws numbers; NULL: none did yet; */
+    const tcc_op *draw;    /* the op that draws numbers; NULL: none did yet */
     unsigned drawer;       /* the warp that runs it */
     uint32_t drawing, tested; /* 1 + the symbols of how often loops that test it run, and of what they test */
     int64_t smem_bytes, cta_bytes; /* of all, and of a CTA */

@@ -19,7 +19,7 @@ struct tcc_protation {
     TCC_VEC(uint32_t) counters; /* indices of loops among them; */
     bool carried;               /* others, too: tiles begin with any of them */
     uint8_t *kinds;     /* of each warp's slots; */
-    TCC_VEC(uint32_t) moving; /* those that are not fixed */
+    TCC_VEC(uint32_t) moving; /* slots that are not fixed */
     uint32_t *granules; /* of shared memory: where they are after a rotation */
     TCC_VEC(move) moves;
     tcc_ptable *moves_from, *moves_to; /* 1 + their numbers, by address */

@@ -140,7 +140,7 @@ typedef struct tcc_patom {
     uint32_t clock, readers, print;
     uint16_t writer;
     uint8_t mark;
-    const tcc_op *by; /* that wrote it last */
+    const tcc_op *by; /* the op that wrote it last */
 } tcc_patom;
 
 /* Numbers along a dimension: from + least, up to from + end. */

@@ -12,7 +12,7 @@ typedef struct tcc_generation {
     const tcc_compile_options *o;
     const tcc_ir *ir;
     const char *target;
-    const char *manifest; /* that a code object carries; NULL: none */
+    const char *manifest; /* carried by a code object; NULL: none */
     tcc_diag *diag;
     /* Told how long each phase took. */
     void (*phase)(const char *name, double ms, void *user);

@@ -49,7 +49,7 @@ struct tcc_jit {
     tcc_jit_made *lists[TCC_JIT_LISTS];
     tcc_jit_extents *extents[TCC_JIT_LISTS];
     size_t n_extents;
-    atomic_flag told; /* that the folder cannot be used */
+    atomic_flag told; /* set once a warning said that the folder cannot be used */
     _Atomic uint64_t compiled, read, damaged, specialized, assembled;
     tcc_background background; /* has a mutex of its own, which is taken last */
 };

@@ -13,7 +13,7 @@ typedef struct tcc_proof {
     pthread_t thread;
     bool runs;
     tcc_status status;
-    double ms; /* that it took */
+    double ms; /* duration */
     tcc_covered covered;
 } tcc_proof;
 

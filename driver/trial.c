@@ -44,7 +44,7 @@ static double rounded(double v, tcc_scalar elem)
     return tcc_scalar_classify(elem) == TCC_CLASS_FLOAT ? tcc_round_float(v, elem) : v;
 }
 
-/* No scalar is zero: it would hide what it multiplies. */
+/* Scalars are not zero, which would hide what they multiply. */
 static double draw(uint64_t *random, const tcc_type *type, tcc_int_range range)
 {
     if (type->rank)

@@ -16,7 +16,7 @@ typedef struct comparison {
     tcc_scalar elem;
     const void *a, *b;
     size_t n;
-    double most, per_size; /* that they may differ by, in all and for the size of each */
+    double most, per_size; /* the largest difference allowed, in all and relative to the size of each */
     atomic_size_t next;
     atomic_bool differ;
 } comparison;

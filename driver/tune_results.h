@@ -21,7 +21,7 @@ typedef struct tcc_tune_results {
     int file;        /* to append to; -1: none */
     tcc_str text;    /* what it had */
     bool broken;     /* it does not end with a line's end */
-    TCC_VEC(tcc_tune_result) all; /* that it had of the same; of two about one schedule the later counts */
+    TCC_VEC(tcc_tune_result) all; /* of the same kernel; of two about one schedule the later counts */
 } tcc_tune_results;
 
 /* What a line has of a schedule; false where that is nothing. Its text is the line's. */

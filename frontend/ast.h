@@ -79,15 +79,15 @@ typedef struct tcc_ast_expr {
     /* Semantic analysis. */
     tcc_ast_type type;
     uint64_t free;               /* bits of the indices that it varies over */
-    struct tcc_ast_index *index; /* that a name is */
-    const struct tcc_ast_dim *dim;   /* that a name is */
+    struct tcc_ast_index *index; /* of a name that is one; else NULL */
+    const struct tcc_ast_dim *dim;   /* of a name that is one; else NULL */
     const tcc_index_expr *at;    /* a whole number as an index expression; NULL where it is none */
-    struct tcc_ast_param *param; /* that is read */
+    struct tcc_ast_param *param; /* the tensor or scalar read; NULL: none */
     struct tcc_ast_stmt *stmt;   /* whose intermediate or output is read: the one with these indices */
     bool rounded;                /* a computed operand of a sum, which is rounded before it is multiplied */
     tcc_scalar rounded_to;       /* the type to which it is rounded */
     /* Emitter. */
-    bool wanted; /* its value is */
+    bool wanted; /* whether its value is used */
     tcc_value *value;
 } tcc_ast_expr;
 
@@ -98,7 +98,7 @@ typedef struct tcc_ast_stmt {
     tcc_ast_name name;
     tcc_ast_indices indices;
     tcc_ast_exprs exprs;          /* empty when it could not be parsed */
-    struct tcc_ast_param *output; /* that it writes; NULL for an intermediate */
+    struct tcc_ast_param *output; /* written by the statement; NULL for an intermediate */
     bool valid, used;
     bool live;       /* an output depends on it */
     uint64_t free;
@@ -106,7 +106,7 @@ typedef struct tcc_ast_stmt {
     const struct tcc_ast_stmt *reader; /* a statement that reads it so */
     size_t place;               /* of a domain: how many statements are above it */
     bool late;                  /* of a domain: it reads one of them, and is checked there */
-    struct tcc_ast_expr **at;   /* of that, the coordinates that are more than indices; else NULL */
+    struct tcc_ast_expr **at;   /* with other indices: coordinates that are more than an index; else NULL */
     struct tcc_ast_stmt *again; /* the next one of those that are this one with other indices */
     tcc_value *value;
 } tcc_ast_stmt;

@@ -29,7 +29,7 @@ typedef struct piece {
 typedef struct item {
     size_t first, end; /* pieces */
     size_t pad_at;     /* the piece before which is padded up to a column; `end`: none */
-    size_t column;     /* that one */
+    size_t column;     /* to which that piece is padded */
     bool blank_before, is_comment;
 } item;
 

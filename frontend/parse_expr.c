@@ -316,7 +316,7 @@ bool tcc_parse_dimension(tcc_parser *p, tcc_ast_exprs *out)
     }
     bool parsed = parse_binary(p, ADDITIVE);
     *out = p->stmt->exprs;
-    p->kernel->n_exprs -= parsed && out->len == 1; /* a name or a number is no operation here */
+    p->kernel->n_exprs -= parsed && out->len == 1; /* a name or a number does not count as an operation here */
     return parsed;
 }
 

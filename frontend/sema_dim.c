@@ -78,7 +78,7 @@ static bool find_at(tcc_sema *s, tcc_ast_expr *e)
     bool is_name = e->kind == TCC_AST_NAME;
     if (!is_name && e->kind != TCC_AST_NUMBER && !is_arithmetic(e)) {
         tcc_error(s->diag, TCC_ERR_TYPE, e->name.loc,
-                  "a dimension is a whole number or a name, or computed of such by + - * / %%");
+                  "a dimension is a whole number, a name, or an expression of these with + - * / %%");
         return false;
     }
     if (is_name && !resolve_name(s, e))

@@ -264,8 +264,8 @@ static void report_unbound(tcc_sema *s, const tcc_ast_index *index)
         return;
     if (!b.low || !b.high)
         tcc_error(s->diag, TCC_ERR_TYPE, index->loc,
-                  "nothing says how many values index '%s' has: it is no coordinate by itself; give it bounds, as in "
-                  "'index %s: 0 <= %s && %s < 3;'",
+                  "nothing says how many values index '%s' has: it is not a coordinate by itself; give it bounds, as "
+                  "in 'index %s: 0 <= %s && %s < 3;'",
                   index->name, index->name, index->name, index->name);
     else if (n && tcc_index_is_number(n, &number) && number < 1)
         tcc_error(s->diag, TCC_ERR_TYPE, index->domain->name.loc, "no value of '%s' is within its bounds", index->name);

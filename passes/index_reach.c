@@ -8,7 +8,8 @@
 #include "ir/access.h"
 #include "passes/tiling.h"
 
-/* Of the terms with a sign, or of all (0): their magnitude. In dimensions and numbers; NULL: it is no expression. */
+/* Of the terms with a sign, or of all (0): their magnitude. In dimensions and numbers; NULL if that is not an
+ * expression. */
 static const tcc_index_expr *reach_of(tcc_func *f, const tcc_index_expr *x, int sign);
 
 /* The largest value of an index or a dimension. */

@@ -65,8 +65,8 @@ static const tcc_op *find_covering(tcc_arena *scratch, const tcc_func *f, const 
     return op;
 }
 
-/* Of the indices over which op reduces the innermost of a tensor that has all indices of the terms; NULL: there
- * is no such tensor, and what is reduced over one of them may be larger than all. */
+/* Of the indices over which op reduces the innermost of a tensor that has all indices of the terms; NULL: no
+ * tensor has them, and what is reduced over one of them may be larger than all. */
 static const char *find_row(const tcc_op *reduce, const tcc_op *covering)
 {
     const char *row = NULL;

@@ -19,7 +19,8 @@
  * need: reductions within reductions; operands of products that vary with more indices than any tensor that they are
  * computed of; reductions that several kernels need, or that have fewer indices than the outputs, which would otherwise
  * be computed for each element; outputs of another index space; and sums of products of another one than the output's.
- * What is stored is what all that needs a reduction computes of it first, where that is no wider: f16(acc) for acc.
+ * Where everything that needs a reduction begins with the same computation, whose result is no wider, that is stored:
+ * f16(acc) for acc.
  * A function that one loop computes (passes/streams.h) is not cut, but gets a copy beside it that is, for launches that
  * the loop cannot serve.
  * Elements of a tensor that is written are copied before where another step, or the same at other indices, still reads

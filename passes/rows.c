@@ -342,8 +342,8 @@ tcc_dim tcc_rows_few(const tcc_space *p)
     return few.size ? few : (tcc_dim){NULL, 0};
 }
 
-/* Whether a variant is for few rows, none of which is in parts. What it assumes of is no dimension of merged indices, but
- * their number is assumed for no other reason. */
+/* Whether a variant is for few rows, none of which is in parts. What it assumes something of is not a dimension of
+ * merged indices, but their number is assumed for no other reason. */
 static bool are_few(const tcc_func *f, const tcc_space *p)
 {
     const tcc_attr assumes = tcc_attr_list(&f->attrs, "assumes");

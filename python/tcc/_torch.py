@@ -112,7 +112,7 @@ def _fake(kernel: Kernel, args: tuple[Any, ...]) -> Any:
     if missing and all(isinstance(n, int) for shape in shapes.values() for n in shape):
         dims = kernel._signature.solve({}, {i: tuple(shape) for i, shape in shapes.items()})
     elif missing:
-        raise ArgumentError(f"{kernel.name}: {missing[0]} is no dimension of an argument by itself, and extents are "
+        raise ArgumentError(f"{kernel.name}: {missing[0]} is not a dimension of an argument by itself, and extents are "
                             "symbolic: compile with dynamic=False")
     outputs = tuple(first.new_empty([extent_of(d, dims) for d in a.shape],
                                     dtype=getattr(torch, ELEMENTS[a.type].dtype))

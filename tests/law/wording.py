@@ -23,8 +23,9 @@ PHRASES = [
 ]
 # The same of all text, comments of every folder and tests among it.
 ANYWHERE = [
-    (r"(?!there\b|here\b)\w+\W*\s(?:is|are|was|were)\s+no\s+(?:array|buffer|code|condition|error|function|index|instruction|integer"
-     r"|kernel|map|multiple|number|object|op|page|part|pointer|power|product|scalar|string|sum|tensor|text|tile|type|value"
+    (r"(?!there\b|here\b)\w+\W*\s(?:is|are|was|were)\s+no\s+(?:array|buffer|code|condition|contradiction|coordinate|dimension|error"
+     r"|expression|function|index|instruction|integer|kernel|map|multiple|number|object|op|operation|operator|page|proof"
+     r"|part|pointer|power|product|scalar|string|stride|such|sum|tensor|text|tile|type|value"
      r"|variant|word)s?", "is not a"),
     (r"wants", "needs, or in messages: expected"),
     (r"how many-th", "the number of"),

@@ -34,7 +34,7 @@ def tables():
     text = subprocess.run(["gcc", "-E", "-P", "-I", root, "-x", "c", "-"], input=TABLES, capture_output=True, text=True,
                           check=True).stdout
     found = {kind: set(re.findall(rf'\({kind} "(\w+)"', text)) for kind in ("keyword", "element", "function", "key")}
-    found["function"] |= {"argmin", "argmax"}  # which reduce, and are no functions beside that
+    found["function"] |= {"argmin", "argmax"}  # which reduce, and are not functions beside that
     lists = re.findall(r'\(word ((?:"\w+\\0" ?)+)\)', text)
     found["word"] = {w for words in lists for w in re.findall(r'"([a-z]\w*)\\0"', words)}
     return found

@@ -9,7 +9,7 @@
 #include "ir/target.h"
 
 /* partition: finds the index along which a function is such a kernel, makes its names one, and says it in the attribute
- * `stream`; false: it is no such kernel. */
+ * `stream`; false if the kernel is not one. */
 bool tcc_streams_recognize(tcc_func *f);
 /* Whether passes make one loop of such a kernel for a target. */
 bool tcc_streams_can_be_tiled(const tcc_target *target);

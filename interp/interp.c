@@ -330,8 +330,8 @@ static tcc_status check_condition(tcc_run *run, tcc_attr condition)
     if (least || tcc_attr_is_record(condition, "max", "si")) {
         int64_t extent = tcc_run_dim(run, a[1]);
         if (least ? extent < a[2].i : extent > a[2].i)
-            return TCC_FAIL(run, TCC_ERR_NO_VARIANT, NULL, "%s is %lld, expected at %s %lld", a[1].s,
-                            (long long)extent, least ? "least" : "most", (long long)a[2].i);
+            return TCC_FAIL(run, TCC_ERR_NO_VARIANT, NULL, "%s is %lld, expected at %s %lld",
+                            tcc_extent_text(run->scratch, a[1].s), (long long)extent, least ? "least" : "most", (long long)a[2].i);
     } else if (tcc_attr_is_record(condition, "align", "si")) {
         return check_alignment(run, a[1].s, a[2].i);
     } else if (tcc_attr_is_record(condition, "pitch", "lii") && a[3].i > 0) {
@@ -375,8 +375,8 @@ static tcc_status check_multiple(tcc_run *run, tcc_attr condition)
     const tcc_attr *a = condition.list.items;
     int64_t extent = tcc_run_dim(run, a[1]);
     if (a[2].i > 0 && extent % a[2].i)
-        return TCC_FAIL(run, TCC_ERR_NO_VARIANT, NULL, "%s is %lld, expected a multiple of %lld", a[1].s,
-                        (long long)extent, (long long)a[2].i);
+        return TCC_FAIL(run, TCC_ERR_NO_VARIANT, NULL, "%s is %lld, expected a multiple of %lld",
+                        tcc_extent_text(run->scratch, a[1].s), (long long)extent, (long long)a[2].i);
     return TCC_OK;
 }
 

@@ -5,7 +5,7 @@
  *            %s = tensor.reduce %x {over = [n], kind = sum} : field<f32[m]>
  *            %y = arith.div %x, %s : field<f32[m, n]>
  *            tensor.write %y, %Y {map = [m, n]}
- * After:   tile.grid {axes = [m, ""], extents = [M, 1], tile = [1, 1], spread = [4, 1, 4]} {
+ * After:   tile.grid {axes = [m, ""], extents = [$M, 1], tile = [1, 1], spread = [4, 1, 4]} {
  *          ^(%m: i32, %one: i32):
  *            %x = tile.load %X, %m, %zero {dims = [0, 1]} : tile<f32[1, 4096]>
  *            %t = arith.select (tile.index < N), %x, 0.0

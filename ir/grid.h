@@ -1,5 +1,5 @@
-/* grid: how many CTAs a launch has. The attribute `grid` of tile.ctas and of functions is a list of index expressions of
- * dimensions, one an axis, such as ($M + 127) / 128. What is below 0 counts as 0, and all are multiplied.
+/* grid: how many CTAs a launch has. The attribute `grid` of tile.ctas and of functions is a list of index expressions
+ * of dimensions, one an axis, such as ($M + 127) / 128. What is below 0 counts as 0, and all are multiplied.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_IR_GRID_H

@@ -46,9 +46,8 @@ static const struct {
      ""},
     {PLAN(P_Q, SET(P, Q) "," LAUNCH(IN(P, Q, "both") "," ARG("C", "write"))), ""},
     {PLAN("[\"add\"," Q "," P ",64]", SET(P, Q) "," WRITES_C), ""},
-    /* W + K - 1 elements: a difference, but not below 0 */
-    {PLAN(P_SUM, LAUNCH(IN("0", SUM, "write") "," IN(SUM, P, "write")) "," LAUNCH(IN(SUM, P, "read") "," ARG("C", "write"))),
-     ""},
+    /* N + K - 1 elements: a difference, but not below 0 */
+    {PLAN(P_SUM, LAUNCH(IN("0", SUM, "write") "," IN(SUM, P, "write")) "," WRITES_C), ""},
     {PLAN("512", SET("[\"add\",128,128]", "[\"mul\",2,128]") "," LAUNCH(IN("256", "256", "read") "," ARG("C", "write"))),
      ""},
 
@@ -66,7 +65,8 @@ static const struct {
     {PLAN(P, LAUNCH(MAP("64", P, "write"))), "may end behind 'workspace_bytes'"},
     {PLAN("511", SET("256", "256") "," WRITES_C), "steps[0].memset: may end behind 'workspace_bytes'"},
     {PLAN("[\"sub\"," P_Q ",\"K\"]", SET("0", P) "," WRITES_C), "may end behind 'workspace_bytes'"},
-    {PLAN("[\"add\"," P ",[\"min\",[\"sub\",\"N\",\"K\"],0]]", SET("0", P) "," WRITES_C), "may end behind 'workspace_bytes'"},
+    {PLAN("[\"add\"," P ",[\"min\",[\"sub\",\"N\",\"K\"],0]]", SET("0", P) "," WRITES_C),
+     "may end behind 'workspace_bytes'"},
 
     {PLAN(P_Q, LAUNCH(IN("0", P, "write") "," IN("0", Q, "write"))),
      "steps[0].params[1]: may overlap in the workspace with $.kernels[0].variants[0].steps[0].params[0]"},

@@ -82,7 +82,8 @@ tcc_status tcc_choose_stream(tcc_choice *ch)
                         .cluster_m = 1,
                         .cluster_n = 1,
                         .cluster_k = 1,
-                        .split = 1};
+                        .split = 1,
+                        .streams = true};
     tcc_status status = read_tile(ch, &c);
     if (status)
         return status;

@@ -34,26 +34,27 @@ tcc_op *tcc_reduced_at(tcc_op *op)
 }
 
 /* Where there was no number yet, the least or greatest, from which differences are numbers. */
-static void follow(tcc_tiling *t, const tcc_value *as, tcc_reduction kind, tcc_value *v)
+static void follow(tcc_tiling *t, const tcc_value *as, tcc_reduction kind, double share, tcc_value *v)
 {
     tcc_scalar elem = v->type->elem;
     tcc_cell start = tcc_reduction_start(kind, elem);
     bool is_infinite = tcc_scalar_classify(elem) == TCC_CLASS_FLOAT && isinf(tcc_round_float(start.f, elem));
     if (is_infinite) {
-        tcc_value *least = tcc_build_float(&t->b, v->type, tcc_decode(tcc_encode(start, elem) - 1, elem).f);
+        double most = tcc_decode(tcc_encode(start, elem) - 1, elem).f;
+        tcc_value *least = tcc_build_float(&t->b, v->type, share * most);
         tcc_value *with[] = {v, least};
         v = &tcc_op_create(&t->b, tcc_reduction_op(kind), 2, with, 1, &v->type)->results[0];
     }
     tcc_value_map_set(t->map, as, v);
 }
 
-void tcc_follow(tcc_tiling *t, const tcc_op *reduce, tcc_value *before, tcc_value *after)
+void tcc_follow(tcc_tiling *t, const tcc_op *reduce, double share, tcc_value *before, tcc_value *after)
 {
     tcc_reduction kind = tcc_reduction_of(reduce);
-    follow(t, &reduce->results[0], kind, after);
+    follow(t, &reduce->results[0], kind, share, after);
     for (const tcc_use *u = reduce->results[0].uses; u; u = u->next)
         if (u->op->code == TCC_OP_tensor_before)
-            follow(t, &u->op->results[0], kind, before);
+            follow(t, &u->op->results[0], kind, share, before);
 }
 
 tcc_value *tcc_in_step(tcc_tiling *t, const tcc_op *rescale, tcc_value *is_first, const tcc_type *type)

@@ -63,6 +63,7 @@ tcc_schedule tcc_schedule_of(const tcc_func *f)
         .cluster_m = 1,
         .cluster_n = 1,
         .cluster_k = 1,
+        .streams = tcc_attr_find(&f->attrs, "stream"),
     };
     if (s.m && tcc_schedule_key_is_for(&tcc_schedule_keys[TCC_KEY_cluster], s.target)) {
         s.cluster_m = tcc_schedule_cluster_of(f, tile.list.items[0].s);
@@ -311,7 +312,7 @@ int64_t tcc_schedule_registers(const tcc_schedule *s, const tcc_target *t, int64
         return share;
     /* One elected thread of the producer works, with few live values, but ptxas has the coordinates
      * of all copies of a stage ready. */
-    *producer = (s->warpgroups == 2 ? 40 : 32) + (most_copies(s, t) > TCC_FEW_COPIES ? REGISTERS : 0);
+    *producer = s->streams ? 24 : (s->warpgroups == 2 ? 40 : 32) + (most_copies(s, t) > TCC_FEW_COPIES ? REGISTERS : 0);
     int64_t launched = share * tcc_schedule_threads(s); /* what all have together from then on */
     int64_t left = (launched - 128 * *producer) / (128 * s->warpgroups);
     int64_t most = round_down(t->thread_registers, REGISTERS) - REGISTERS; /* 240 */

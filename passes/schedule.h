@@ -68,6 +68,7 @@ typedef struct tcc_schedule {
     int64_t waves, wave; /* RDNA: waves of a workgroup, lanes of a wave; else 0 */
     /* Additional to those of one sum: MMAs of an iteration, tiles of A, of B. */
     int64_t more_sums, more_a, more_b;
+    bool streams;         /* passes/cascade.h: few copies fill a stage */
     int64_t own_a, own_b; /* tiles that consumers compute and multiply from stages of their own */
 } tcc_schedule;
 

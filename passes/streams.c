@@ -281,13 +281,26 @@ static const char *find_along(tcc_func *f, const char *index, const tcc_type *ro
     return is && tcc_stream_takes_one_sweep(s.arena, f, &s.names) ? s.names.of[0] : NULL;
 }
 
+/* Whether one loop over tiles of an index may be what a schedule asks for: it has tiles of it and of rows, and stages. */
+static bool is_scheduled_so(const tcc_func *f, const char *along)
+{
+    tcc_cascade c;
+    tcc_attr tile = tcc_attr_list(&f->attrs, tcc_schedule_keys[TCC_KEY_tile].name);
+    bool all = tcc_cascade_along(f, along, &c);
+    for (int key = 0; key < TCC_KEY_COUNT; key++)
+        all &= key == TCC_KEY_tile || key == TCC_KEY_stages || tcc_schedule_key_is_of_steps(&tcc_schedule_keys[key]) ||
+               !tcc_attr_find(&f->attrs, tcc_schedule_keys[key].name);
+    for (size_t i = 0; i + 1 < tile.list.n && all; i += 2)
+        all = tcc_index_same(tile.list.items[i].s, c.rows) || tcc_index_same(tile.list.items[i].s, c.along);
+    return all;
+}
+
 bool tcc_streams_recognize(tcc_func *f)
 {
-    tcc_instr own = tcc_target_instr(tcc_target_of(f->ir));
-    bool may = tcc_schedule_key_of(f, TCC_KEY_instr, own) == (int64_t)own;
     const char *along = NULL;
-    for (const tcc_op *op = may ? f->body->first : NULL; op && !along; op = op->next)
+    for (const tcc_op *op = f->body->first; op && !along; op = op->next)
         along = tcc_is_reduction(op) && over(op) ? find_along(f, over(op), op->results[0].type) : NULL;
+    along = along && is_scheduled_so(f, along) ? along : NULL;
     if (along)
         tcc_attr_set_str(f->ir, &f->attrs, "stream", along);
     return along;
@@ -295,6 +308,5 @@ bool tcc_streams_recognize(tcc_func *f)
 
 bool tcc_streams_can_be_tiled(const tcc_target *target)
 {
-    (void)target;
-    return false;
+    return tcc_target_can(target, TCC_CAN_wgmma);
 }

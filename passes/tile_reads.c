@@ -114,6 +114,12 @@ tcc_value *tcc_tiling_index(tcc_tiling *t, const tcc_op *op)
     return tcc_tiling_broadcast(t, number_of_index(t, tcc_attr_str(&op->attrs, "name", "")), type);
 }
 
+tcc_value *tcc_tiling_number(tcc_tiling *t, const tcc_index_expr *x)
+{
+    tcc_require_reach(t->b.func, x);
+    return number_of(t, x, true);
+}
+
 /* ---- windows --------------------------------------------------------------------------------- */
 
 /* Whether an expression is 0 or more whatever values names have: nothing is subtracted. */

@@ -371,7 +371,7 @@ static void set_in_pieces(rows *r, const tcc_value *field)
 static void follow(rows *r, const tcc_op *reduce, tcc_value *before, tcc_value *after)
 {
     take(r, &r->pieces[0]);
-    tcc_follow(r->t, reduce, before, after);
+    tcc_follow(r->t, reduce, 1, before, after);
     set_in_pieces(r, &reduce->results[0]);
     for (const tcc_use *u = reduce->results[0].uses; u; u = u->next)
         if (u->op->code == TCC_OP_tensor_before)
@@ -450,7 +450,7 @@ static void build_last_factor(rows *r, const ops *reductions, tcc_op *loop, cons
         tcc_op *followed = reductions->data[i];
         tcc_value *whole = tcc_value_map_get(outer, &followed->results[0]);
         if (tcc_is_followed(followed))
-            tcc_follow(r->t, followed, &loop->results[i], whole);
+            tcc_follow(r->t, followed, 1, &loop->results[i], whole);
     }
     *tcc_map_at(&of, by) = by;
     tcc_tiler_need(r->w, &of);

@@ -41,6 +41,8 @@ tcc_op *tcc_tiling_read(tcc_tiling *t, tcc_op *read, const tcc_type *tile);
 bool tcc_tiling_window(const tcc_tiling *t, const tcc_op *read, int64_t dims[2]);
 /* The numbers that a tensor.index is, as a tile. */
 tcc_value *tcc_tiling_index(tcc_tiling *t, const tcc_op *op);
+/* An expression's value where indices have the first values that they have in the tile. */
+tcc_value *tcc_tiling_number(tcc_tiling *t, const tcc_index_expr *x);
 /* Requires of a launch that the values of an expression are i32, and those of what its quotients divide
  * (index_reach.c). */
 void tcc_require_reach(tcc_func *f, const tcc_index_expr *x);

@@ -305,7 +305,7 @@ bool tcc_rows_tile_of(const tcc_func *f, const tcc_space *p, tcc_rows_tile *t)
 /* A lane has a vector of each of several terms of a few rows beside each other, and warps further terms. */
 static void choose_beside(const tcc_func *f, const tcc_space *p, int64_t *terms, int64_t *rows)
 {
-    enum { VECTORS = 4, MOST = 32 }; /* that are loaded before the first is used; elements of a lane */
+    enum { VECTORS = 8, MOST = 32 }; /* that are loaded before the first is used; elements of a lane */
     int64_t vector = tcc_pointwise_vector(f, p), each = VECTORS;
     tcc_dim extent = p->extents[1];
     while (vector > 1 && !extent.name && TCC_WARP_LANES * vector / 2 >= extent.size)

@@ -34,7 +34,7 @@ enum {
     TCC_ROWS_FEW_COLUMNS = 16384,  /* at a time of these, of single elements */
     TCC_ROWS_FEW_VECTORS = 32768,  /* the same, of vectors: enough to keep memory busy */
     TCC_ROWS_PARTS = 1024,         /* of the only row, each of which has CTAs of its own */
-    TCC_ROWS_BESIDE_DEPTH = 256,   /* terms of a part of rows beside each other */
+    TCC_ROWS_BESIDE_DEPTH = 512,   /* terms of a part of rows beside each other */
     TCC_ROWS_BESIDE_PARTS = INT32_MAX / TCC_ROWS_BESIDE_DEPTH, /* more than there can be terms for: none takes turns */
     TCC_ROWS_BESIDE_HELD = 64      /* terms of such rows that are held in one sweep, at most */
 };

@@ -8,7 +8,8 @@
  *
  * One walk, in which operands are replaced before their op is looked at. Integers wrap around as
  * they do at run time; of floats only f32 is computed, rounded after every op, and no law of
- * arithmetic is used that rounding, infinities, NaN or the sign of zero breaks.
+ * arithmetic is used that rounding, infinities, NaN or the sign of zero breaks: an extremum of terms
+ * times a positive number is that of the terms, times it.
  *
  * Requires nothing. Preserves loops and everything that has an effect.
  */
@@ -16,6 +17,7 @@
 #include <math.h>
 
 #include "ir/index.h"
+#include "ir/reduction.h"
 #include "passes/passes.h"
 #include "support/map.h"
 
@@ -316,6 +318,31 @@ static tcc_value *simplify_repeat(canonicalizer *c, tcc_op *op)
     return NULL;
 }
 
+/* The extremum of terms times a positive number is that of the terms, times it: rounding keeps their order. */
+static tcc_value *simplify_reduce(canonicalizer *c, tcc_op *op)
+{
+    tcc_reduction kind = tcc_reduction_of(op);
+    tcc_op *product = op->operands[0]->def;
+    tcc_scalar elem = op->results[0].type->elem;
+    if ((kind != TCC_REDUCTION_MAX && kind != TCC_REDUCTION_MIN) || !product || product->code != TCC_OP_arith_mul ||
+        (elem != TCC_f32 && elem != TCC_f64))
+        return NULL;
+    for (unsigned i = 0; i < 2; i++) {
+        double by;
+        tcc_value *number = product->operands[i], *terms = product->operands[1 - i];
+        if (!tcc_value_is_float(number, &by) || !(by > 0) || !isfinite(by) || terms->type != product->results[0].type)
+            continue;
+        tcc_value_map *map = tcc_value_map_create(c->scratch);
+        tcc_value_map_set(map, op->operands[0], terms);
+        tcc_value *extremum = &tcc_op_clone(&c->b, op, map)->results[0];
+        extremum->name = NULL;
+        tcc_value *r = TCC_EMIT(&c->b, arith_mul, extremum->type, extremum, number);
+        r->name = op->results[0].name;
+        return r;
+    }
+    return NULL;
+}
+
 typedef tcc_value *simplify_fn(canonicalizer *c, tcc_op *op);
 
 /* Each returns the value to which the op's result is equal, or NULL; it may change the op. */
@@ -331,6 +358,7 @@ static simplify_fn *const simplify[TCC_OP_COUNT] = {
     [TCC_OP_math_relu] = simplify_unary,       [TCC_OP_arith_cmp] = simplify_cmp,
     [TCC_OP_arith_select] = simplify_select,   [TCC_OP_arith_cast] = simplify_cast,
     [TCC_OP_tile_broadcast] = simplify_repeat, [TCC_OP_vec_splat] = simplify_repeat,
+    [TCC_OP_tensor_reduce] = simplify_reduce,
 };
 
 /* ---- control flow ---------------------------------------------------------------------- */

@@ -425,6 +425,7 @@ static tcc_op *build_loop(rows *r, const ops *reductions, uintptr_t sweep, bool 
     tcc_map needed = find_needed(r, sweep, last);
     find_partial(r, &needed, sweep);
     tcc_op *loop = begin_loop(r, reductions);
+    r->t->partial = &r->partial;
     for (tcc_op *op = r->w->f->body->first; op; op = op->next)
         if (!tcc_map_get(&needed, op)) {
             continue;
@@ -454,9 +455,11 @@ static void build_last_factor(rows *r, const ops *reductions, tcc_op *loop, cons
     }
     *tcc_map_at(&of, by) = by;
     tcc_tiler_need(r->w, &of);
+    r->t->partial = &r->partial;
     for (tcc_op *op = r->w->f->body->first; op; op = op->next)
         if (tcc_map_get(&of, op) && is_computed_in(r, op, sweep))
             tcc_tiling_op(r->t, op);
+    r->t->partial = NULL;
 }
 
 /* Brings partial sums in step with the whole of what they follow. */
@@ -557,7 +560,6 @@ static void build(tcc_tiler *w)
     const tcc_space *p = &w->space;
     rows r = {.w = w, .p = p, .t = &w->t, .along = p->along, .sweeps = TCC_MAP(w->ctx->scratch),
               .partial = TCC_MAP(w->ctx->scratch)};
-    w->t.partial = &r.partial;
     tcc_attr_set_ints(w->f->ir, &w->grid->attrs, "spread", 3,
                       (int64_t[]){tile->vector, tile->warps[0], tile->warps[1]});
     for (r.unit = p->along ? tile->vector : 1; r.unit > 1 && !is_multiple(&r, r.unit);)

@@ -48,7 +48,7 @@ struct tcc_linst {
     bool accesses, writes; /* global memory */
     bool computes;    /* integers from integers */
     bool divides;
-    bool over;        /* what it reads may end outside */
+    bool over;        /* what it reads may begin or end outside */
     int param;        /* the parameter that says where; -1: none */
     int64_t disp;     /* is added to the offset, in its unit */
     int64_t bits;     /* accessed by a lane */

@@ -192,12 +192,19 @@ static inline int64_t in_lane(column c, unsigned lane)
     return c.cells[c.step * lane].i;
 }
 
+/* What is in a tensor of `all` elements, if anything is. */
+static span inside(span s, int64_t all)
+{
+    int64_t first = s.first < 0 ? 0 : s.first, end = s.first + s.n < all ? s.first + s.n : all;
+    return first < end ? (span){first, end - first} : s;
+}
+
 /* The spans of lanes, of elements of so many bits. Returns the lanes that access any. */
 static uint64_t by_offset(const tcc_lwarp *w, const tcc_linst *in, int64_t bits, span *spans)
 {
     bool copy = in->op->code == TCC_OP_nvvm_cp_async;
     column offset = column_of(w, in->operands[copy ? 2 : 1]), size = column_of(w, in->operands[copy ? 3 : 2]);
-    int64_t n = in->over ? 1 : in->bits / bits;
+    int64_t n = in->bits / bits, all = w->l->params[in->param].tensor->n;
     uint64_t some = 0;
     for (unsigned l = 0; l < w->l->lanes; l++)
         some |= (uint64_t)(in_lane(size, l) != 0) << l;
@@ -205,6 +212,7 @@ static uint64_t by_offset(const tcc_lwarp *w, const tcc_linst *in, int64_t bits,
     for (uint64_t lanes = some; lanes; lanes &= lanes - 1) {
         unsigned l = (unsigned)__builtin_ctzll(lanes);
         spans[l] = (span){in_lane(offset, l) + in->disp, copy ? in_lane(size, l) * 8 / bits : n};
+        spans[l] = in->over ? inside(spans[l], all) : spans[l];
     }
     return some;
 }

@@ -19,7 +19,8 @@ tcc_window tcc_window_of(tcc_thread *t, const tcc_inst *in, unsigned tensor, uns
                     .extent = type->dims + skip,
                     .rank = type->rank - skip,
                     .begins = (int)tcc_attr_int(&in->op->attrs, "early", -1),
-                    .chunk = tcc_attr_int(&in->op->attrs, "chunk", 0)};
+                    .chunk = tcc_attr_int(&in->op->attrs, "chunk", 0),
+                    .group = tcc_attr_int(&in->op->attrs, "groups", 0)};
     int64_t inside = tcc_attr_int(&in->op->attrs, "inside", -1);
     for (int x = 0; x < 2; x++)
         w.undefined[x] = x == w.begins || x == inside;
@@ -32,10 +33,27 @@ tcc_window tcc_window_of(tcc_thread *t, const tcc_inst *in, unsigned tensor, uns
     return w;
 }
 
+/* Reports a row that does not begin at a group. */
+static bool begins_at_group(tcc_thread *t, const tcc_inst *in, const tcc_window *w)
+{
+    int64_t place = 0;
+    for (unsigned d = 0; d < w->tensor->type->rank; d++)
+        place += w->at[d] * w->tensor->strides[d];
+    if (!w->group || place % w->group == 0)
+        return true;
+    TCC_WRONG(t->x, in->op, "%s at element %lld of '%s', not a multiple of %lld", tcc_op_info_get(in->op->code)->name,
+              (long long)place, w->tensor->name, (long long)w->group);
+    return false;
+}
+
 bool tcc_window_is_valid(tcc_thread *t, const tcc_inst *in, const tcc_window *w)
 {
-    for (unsigned d = 0; d < w->tensor->type->rank; d++)
-        if (w->at[d] < 0 && (w->begins < 0 || w->dims[w->begins] != (int64_t)d)) {
+    unsigned rank = w->tensor->type->rank;
+    if (!begins_at_group(t, in, w))
+        return false;
+    for (unsigned d = 0; d < rank; d++)
+        if (w->at[d] < 0 && (w->begins < 0 || w->dims[w->begins] != (int64_t)d) &&
+            !(d + 1 == rank && w->at[d] > -w->group)) {
             TCC_WRONG(t->x, in->op, "%s at coordinate %lld", tcc_op_info_get(in->op->code)->name,
                       (long long)w->at[d]);
             return false;
@@ -150,7 +168,7 @@ void tcc_window_load(const tcc_window *w, tcc_cell *to)
     do {
         int64_t n = run_of(w, index, &place, &step);
         for (int64_t i = 0; i < n; i++)
-            *to++ = place == UNDEFINED ? tcc_undefined_cell(elem)
+            *to++ = place == UNDEFINED || (place < 0 && w->group) ? tcc_undefined_cell(elem)
                     : place < 0        ? tcc_decode(0, elem)
                                        : tcc_param_load(w->tensor, place + i * step);
         index[w->rank ? w->rank - 1 : 0] += n - 1;

@@ -435,13 +435,13 @@ tcc_outcome tcc_eval_nvvm_st_shared_cluster(tcc_thread *t, const tcc_inst *in)
 
 /* ---- global memory --------------------------------------------------------------------- */
 
-enum { WORD_BYTES = 4, BEHIND = 0x55 /* a tensor: bits that should make no difference */ };
+enum { BEHIND = 0x55 /* a tensor: bits that should make no difference */ };
 
 /* What is the same for all lanes of a load or store. */
 typedef struct global_access {
     const tcc_param *p;
     int64_t n, bits, align, disp, phase; /* elements of a lane, bits of each; bytes, elements, bytes */
-    bool word; /* an aligned word, of whose elements others than the first may be beyond the tensor's end */
+    bool over; /* of an aligned vector not all elements need be in the tensor */
 } global_access;
 
 static global_access access_of(const tcc_thread *t, const tcc_inst *in, uint32_t value)
@@ -452,26 +452,27 @@ static global_access access_of(const tcc_thread *t, const tcc_inst *in, uint32_t
     g.bits = tcc_scalar_bits(g.p->type->elem);
     g.align = tcc_attr_int(attrs, "align", g.bits < 8 ? 1 : g.bits / 8);
     g.disp = tcc_attr_int(attrs, "disp", 0);
-    g.word = tcc_attr_int(attrs, "over", 0) && g.n * g.bits == WORD_BYTES * 8 && g.align == WORD_BYTES;
+    g.over = tcc_attr_int(attrs, "over", 0) && g.n * g.bits == g.align * 8;
     return g;
 }
 
-/* The first element that a lane accesses; -1, reported, if it must not. Of an aligned word whose first element is in
- * the tensor, the others may be beyond its end: no page ends within a word. */
-static int64_t global_place(tcc_thread *t, const tcc_inst *in, const global_access *g, unsigned lane)
+/* The elements that a lane accesses; false, reported, if it must not. Of an aligned vector some of whose elements are in
+ * the tensor, others may be before it or beyond its end: no page ends within a vector. */
+static bool global_place(tcc_thread *t, const tcc_inst *in, const global_access *g, unsigned lane, int64_t *out)
 {
     tcc_exec *x = t->x;
     const tcc_param *p = g->p;
-    int64_t bits = g->bits, at = tcc_lane_element(t, in, 1, lane, g->disp);
-    int64_t n = g->word ? 1 : g->n;
+    int64_t bits = g->bits, at = tcc_lane_element(t, in, 1, lane, g->disp), n = g->n;
     bool bytes = at * bits % 8 == 0 && n * bits % 8 == 0;
     bool aligned = (g->phase + at * bits / 8) % g->align == 0;
     if (bits < 8 && at == p->count - 1) /* the half of its byte that is empty */
         n = 1;
-    if (at >= 0 && n <= p->count && at <= p->count - n && bytes && aligned)
-        return at;
+    bool inside = g->over ? at > -n && at < p->count : at >= 0 && n <= p->count && at <= p->count - n;
+    *out = at;
+    if (inside && bytes && aligned)
+        return true;
     const char *name = tcc_op_info_get(in->op->code)->name;
-    if (at < 0 || n > p->count || at > p->count - n)
+    if (!inside)
         TCC_WRONG(x, in->op, "%s: elements %lld to %lld are not in '%s', which has %lld", name,
                   (long long)at, (long long)(at + n - 1), p->name, (long long)p->count);
     else if (!bytes)
@@ -479,7 +480,7 @@ static int64_t global_place(tcc_thread *t, const tcc_inst *in, const global_acce
     else
         TCC_WRONG(x, in->op, "%s: element %lld of '%s' is not aligned to %lld bytes", name,
                   (long long)at, p->name, (long long)g->align);
-    return -1;
+    return false;
 }
 
 static bool touch_global(tcc_thread *t, const tcc_inst *in, const tcc_param *p, int64_t at,
@@ -512,14 +513,16 @@ tcc_outcome tcc_eval_nvvm_ld_global(tcc_thread *t, const tcc_inst *in)
     tcc_cell *r = tcc_cells(t, in->results[0]);
     for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
         bool inside = tcc_lane_int(t, in, 2, l);
-        int64_t at = inside ? global_place(t, in, &g, l) : 0;
-        int64_t there = g.n < p->count - at ? g.n : p->count - at;
-        if (at < 0 || (inside && !touch_global(t, in, p, at, there, false)))
+        int64_t at = 0;
+        if (inside && !global_place(t, in, &g, l, &at))
+            return TCC_FAILED;
+        int64_t from = at < 0 ? 0 : at, end = at + g.n < p->count ? at + g.n : p->count;
+        if (inside && !touch_global(t, in, p, from, end - from, false))
             return TCC_FAILED;
         for (int64_t e = 0; e < g.n; e++)
-            r[e * TCC_WARP_LANES + l] = !inside     ? outside
-                                        : e < there ? tcc_param_load(p, at + e)
-                                                    : behind;
+            r[e * TCC_WARP_LANES + l] = !inside                              ? outside
+                                        : at + e >= from && at + e < end ? tcc_param_load(p, at + e)
+                                                                         : behind;
         tcc_reg *reg = &t->regs[in->results[0]];
         *(inside ? &reg->of_tensor : &reg->outside) |= UINT64_C(1) << l;
     }
@@ -533,8 +536,8 @@ tcc_outcome tcc_eval_nvvm_st_global(tcc_thread *t, const tcc_inst *in)
     for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
         if (!tcc_lane_int(t, in, 2, l))
             continue;
-        int64_t at = global_place(t, in, &g, l);
-        if (at < 0 || !touch_global(t, in, g.p, at, g.n, true))
+        int64_t at;
+        if (!global_place(t, in, &g, l, &at) || !touch_global(t, in, g.p, at, g.n, true))
             return TCC_FAILED;
         if (is_poison(t, in->operands[3], l))
             return tcc_stores_poison(t, in, g.p, at);

@@ -122,6 +122,18 @@ void tcc_verify_copied(verifier *v, const tcc_op *op, const tcc_type *tensor, co
               TEXT(to));
 }
 
+/* Groups of elements begin at one place in each row, so that there is one row. */
+static void check_groups(verifier *v, const tcc_op *op, const tcc_type *tensor, const tcc_type *tile)
+{
+    tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
+    if (!tcc_attr_find(&op->attrs, "groups"))
+        return;
+    if (tile->rank != 2 || tile->dims[0].size != 1 || dims.list.n != 2 || dims.list.items[1].i != (int64_t)tensor->rank - 1)
+        ERROR(v, op, "has 'groups' and is %s, expected one row along the last dimension of the tensor", TEXT(tile));
+    if (tcc_attr_find(&op->attrs, "early") || tcc_attr_find(&op->attrs, "inside") || tcc_attr_find(&op->attrs, "words"))
+        ERROR(v, op, "has 'groups' beside 'early', 'inside' or 'words'");
+}
+
 static void check_load(verifier *v, const tcc_op *op)
 {
     const tcc_type *tensor = op->operands[0]->type, *r = op->results[0].type;
@@ -132,6 +144,7 @@ static void check_load(verifier *v, const tcc_op *op)
         ERROR(v, op, "has both 'early' and 'inside'");
     if (!early && tcc_attr_find(&op->attrs, "chunk"))
         ERROR(v, op, "has 'chunk' without 'early'");
+    check_groups(v, op, tensor, r);
 }
 
 static void check_gather(verifier *v, const tcc_op *op)
@@ -152,6 +165,7 @@ static void check_store(verifier *v, const tcc_op *op)
 {
     const tcc_type *a = op->operands[0]->type, *tensor = op->operands[1]->type;
     tcc_verify_access(v, op, tensor, a, 0);
+    check_groups(v, op, tensor, a);
     if (tcc_scalar_classify(a->elem) != tcc_scalar_classify(tensor->elem))
         ERROR(v, op, "a is %s and tensor is %s, expected both float or both int", TEXT(a),
               TEXT(tensor));

@@ -72,11 +72,18 @@ static bool loads_bytes(const tcc_func *f)
     return false;
 }
 
+/* Whether rows end anywhere: what is then stored one by one needs registers, too. */
+static bool end_anywhere(const tcc_func *f)
+{
+    return tcc_attr_find(&f->attrs, "groups");
+}
+
 /* How many registers a thread should have. */
 static int64_t registers_needed(const tcc_func *f, tcc_arena *scratch, int64_t loaded)
 {
     tcc_live live = tcc_live_registers(f, scratch);
-    int64_t need = live.registers * 2 - (loaded > WORD_BYTES ? FEW : 0), taken_apart = live.limit + live.late;
+    int64_t need = live.registers * 2, taken_apart = live.limit + live.late;
+    need -= loaded > WORD_BYTES && !end_anywhere(f) ? FEW : 0;
     int64_t of_bytes = loads_bytes(f) ? taken_apart * 4 / 3 + OF_BYTES : 0;
     return need > of_bytes ? need : of_bytes;
 }
@@ -98,7 +105,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     int64_t most = ctas, need = registers_needed(f, ctx->scratch, loaded);
     ctas = count_ctas(f, block, need, most);
     if (ctas <= TOO_FEW && ctas < most && loaded > WORD_BYTES && has_narrow_rows(f)) {
-        need = sweeps(f) ? tcc_live_registers(f, ctx->scratch).registers + LEAST_SPARE
+        need = sweeps(f) ? tcc_live_registers(f, ctx->scratch).registers + (end_anywhere(f) ? SPARE : LEAST_SPARE)
                          : tcc_live_late_registers(f, ctx->scratch).registers + SPARE;
         int64_t more = count_ctas(f, block, need, most < MORE ? most : MORE);
         ctas = more > ctas ? more : ctas;

@@ -294,6 +294,8 @@ static void widen(tcc_func *f, const tcc_schedule *s, tcc_op *op, const tcc_valu
     int64_t bits = tcc_scalar_bits(tensor->type->elem);
     if (bits < 8 && !tcc_target_can(target, TCC_CAN_wmma)) /* half by half */
         return;
+    if (tcc_attr_find(&op->attrs, "groups"))
+        return;
     if (is_spread(op)) {
         int64_t bytes = WIDE;
         while (bytes > 1 && !(is_aligned(f, tensor, bytes) && may_load(f, tensor->type, bytes)))

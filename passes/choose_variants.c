@@ -524,14 +524,20 @@ static bool is_pitch_of_output(const tcc_func *f, const tcc_space *p, const tcc_
 /* Row kernels hold whole rows in registers, up to each of these lengths by as many lanes; longer ones are swept over.
  * From 1024 on at most a third of what lanes compute is beyond the end of a row. */
 static const int64_t row_lengths[] = {256, 512, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, TCC_ROWS_MOST_COLUMNS};
-enum { N_ROW_LENGTHS = sizeof row_lengths / sizeof *row_lengths };
+enum { N_ROW_LENGTHS = sizeof row_lengths / sizeof *row_lengths, SHORT_ROW_LENGTHS = 3 };
+
+/* The longest rows that are held: of a tile that may begin before a row fewer columns than all are the row's. */
+static int64_t longest(const tcc_func *f, int i)
+{
+    return row_lengths[i] - (i == N_ROW_LENGTHS - 1 ? tcc_attr_int(&f->attrs, "groups", 1) - 1 : 0);
+}
 
 static void assume_length(tcc_func *f, const char *length, int i)
 {
     if (i > 0)
-        tcc_assume(f, "min", length, row_lengths[i - 1] + 1);
+        tcc_assume(f, "min", length, longest(f, i - 1) + 1);
     if (i < N_ROW_LENGTHS)
-        tcc_assume(f, "max", length, row_lengths[i]);
+        tcc_assume(f, "max", length, longest(f, i));
 }
 
 /* A variant in which threads reduce the few terms of rows beside each other, if a tile may consist of more of these. */
@@ -548,29 +554,68 @@ static void add_few_terms(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p)
         tcc_attr_remove(&f->attrs, "axes");
 }
 
+/* Variants of a step would have to agree with the other steps'. */
+static bool is_alone(const tcc_func *f)
+{
+    return !tcc_func_is_step(f) && !tcc_attr_find(&f->attrs, "before");
+}
+
+/* Variants of one for rows that are swept over. Those in groups are so only if they are longest: single elements leave less
+ * of a tile empty. */
+static void add_swept(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p, const char *length)
+{
+    bool is_open = !tcc_attr_find(&f->attrs, tcc_schedule_keys[TCC_KEY_tile].name);
+    tcc_dim few = tcc_rows_few(p);
+    if (tcc_attr_find(&f->attrs, "groups")) {
+        tcc_assume(add_variant(ctx, f, "any"), "min", length, TCC_ROWS_LONG + 1);
+        return;
+    }
+    assume_length(add_variant(ctx, f, "any"), length, N_ROW_LENGTHS);
+    if (is_open && tcc_rows_has_vectors(f, p) && !tcc_rows_parts(f)) {
+        tcc_func *variant = add_variant(ctx, f, "long");
+        assume_length(variant, length, N_ROW_LENGTHS);
+        tcc_assume(variant, "max", length, TCC_ROWS_LONG);
+    }
+    if (is_open && few.name) {
+        tcc_func *variant = add_variant(ctx, f, "few");
+        assume_length(variant, length, N_ROW_LENGTHS);
+        tcc_assume(variant, "max", few.name, few.size);
+    }
+}
+
 /* Variants of one for rows up to each length, the first of which it becomes, for few longer ones, unless the schedule says
- * how they are swept over, and for any. Those of a step would have to agree with the other steps'. */
+ * how they are swept over, and for any. Short rows in groups would have a CTA each. */
 static void add_lengths(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p)
 {
     const char *length = p->row ? p->extents[p->along].name : NULL;
-    if (!length || tcc_func_is_step(f) || tcc_attr_find(&f->attrs, "before"))
+    int first = tcc_attr_find(&f->attrs, "groups") ? SHORT_ROW_LENGTHS : 0;
+    if (!length || !is_alone(f))
         return;
     if (!p->along) {
         add_few_terms(ctx, f, p);
         return;
     }
-    assume_length(add_variant(ctx, f, "any"), length, N_ROW_LENGTHS);
-    tcc_dim few = tcc_rows_few(p);
-    if (few.name && !tcc_attr_find(&f->attrs, tcc_schedule_keys[TCC_KEY_tile].name)) {
-        tcc_func *variant = add_variant(ctx, f, "few");
-        assume_length(variant, length, N_ROW_LENGTHS);
-        tcc_assume(variant, "max", few.name, few.size);
-    }
-    for (int i = N_ROW_LENGTHS - 1; i > 0; i--) {
+    add_swept(ctx, f, p, length);
+    for (int i = N_ROW_LENGTHS - 1; i > first; i--) {
         const char *suffix = tcc_arena_printf(ctx->scratch, "%lld", (long long)row_lengths[i]);
         assume_length(add_variant(ctx, f, suffix), length, i);
     }
-    assume_length(f, length, 0);
+    assume_length(f, length, first);
+}
+
+/* Whether a variant of a row kernel can have its rows in groups, and they are not short. */
+static bool can_group(const tcc_func *f, const tcc_space *p)
+{
+    tcc_dim length = p->row ? p->extents[p->along] : (tcc_dim){0};
+    return (length.name || length.size > row_lengths[SHORT_ROW_LENGTHS - 1]) && is_alone(f) &&
+           tcc_target_vendor(tcc_func_target(f)) == TCC_VENDOR_NVIDIA && tcc_rows_can_group(f, p);
+}
+
+static void assume_address(tcc_func *f, const tcc_space *p, const tcc_value *tensor)
+{
+    int64_t bytes = tcc_pointwise_bytes(p, tensor);
+    if (!tcc_assumes_align(f, tensor, bytes))
+        tcc_assume(f, "align", tensor->name, bytes);
 }
 
 /* All tensors along n are read and written 16 bytes at a time; only written ones are, and read ones are
@@ -595,17 +640,25 @@ static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_spa
         gains |= op->code == TCC_OP_tensor_write || tcc_scalar_bits(tensor->type->elem) < WORD_BITS;
     }
     bool has_direct = written && gains && !(all && !differ);
+    bool has_groups = can_group(f, p);
     tcc_func *first = all ? f : NULL, *generic = all || has_direct ? add_variant(ctx, f, "generic") : f;
     tcc_func *direct = !has_direct ? NULL : all ? add_variant(ctx, f, "direct") : f;
+    tcc_func *in_groups = has_groups ? add_variant(ctx, f, "unaligned") : NULL;
     make_generic(generic);
     if (first)
         tcc_assume(first, NULL, NULL, 0); /* nothing may be left to assume */
     if (direct)
         tcc_assume(direct, NULL, NULL, 0);
+    if (in_groups) {
+        tcc_assume(in_groups, NULL, NULL, 0);
+        tcc_attr_set_int(ctx->ir, &in_groups->attrs, "groups", p->vector);
+    }
     for (const tcc_op *op = generic->body->first; op; op = op->next) {
         const tcc_value *tensor = tcc_accessed_tensor(op);
         if (!tensor || !(tcc_pointwise_runs_along(p, op) || tcc_pointwise_is_turned(p, op)))
             continue;
+        if (in_groups && tcc_rows_is_grouped(f, p, op))
+            assume_address(in_groups, p, tensor);
         if (first)
             assume_vectors(first, p, tensor);
         if (direct && op->code == TCC_OP_tensor_write)
@@ -614,7 +667,7 @@ static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_spa
                  !tcc_assumes_align(direct, tensor, WORD_BITS / 8))
             tcc_assume(direct, "align", tensor->name, WORD_BITS / 8);
     }
-    tcc_func *const variants[] = {first, direct, generic};
+    tcc_func *const variants[] = {first, in_groups, direct, generic};
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)
         if (variants[i])
             add_lengths(ctx, variants[i], p);

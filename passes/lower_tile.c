@@ -91,50 +91,71 @@ static int64_t most_of(const tcc_digits *digits, int dim)
     return most;
 }
 
-/* The extent that a tile repeats everywhere; false: it is none. */
+/* Whether v is x & c, and so from 0 to c. */
+static bool is_rest(const tcc_value *v, int64_t *c)
+{
+    return v->def && v->def->code == TCC_OP_arith_and && tcc_value_is_int(v->def->operands[1], c) && *c >= 0;
+}
+
+/* What a tile repeats everywhere. */
+static const tcc_value *repeated(const tcc_value *v)
+{
+    return v->def && v->def->code == TCC_OP_tile_broadcast ? v->def->operands[0] : v;
+}
+
+/* The extent that v is, or that it is as large as at least; false: neither. */
 static bool is_of_extent(const tcc_value *v, tcc_dim *extent)
 {
-    const tcc_op *op = v->def;
-    if (op && op->code == TCC_OP_tile_broadcast)
-        v = op->operands[0];
+    int64_t most;
+    if (v->def && v->def->code == TCC_OP_arith_add && is_rest(v->def->operands[1], &most))
+        v = v->def->operands[0];
     *extent = (tcc_dim){0};
     if (v->def && v->def->code == TCC_OP_tensor_dim)
         extent->name = tcc_attr_str(&v->def->attrs, "name", NULL);
     return extent->name || tcc_value_is_int(v, &extent->size);
 }
 
-/* Where op asks whether places in a tile are below an extent: for how many registers, from the first one on, they
- * are at any launch of the variant. */
-static int64_t surely_below(tcc_lowering *l, const tcc_op *op, const tcc_held *held)
+bool tcc_low_is_below(tcc_lowering *l, const tcc_spread *spread, int dim, int64_t place, tcc_dim extent)
 {
-    const tcc_op *index = op->code == TCC_OP_arith_cmp ? op->operands[0]->def : NULL;
-    bool asks = index && index->code == TCC_OP_tile_index && tcc_attr_is(&op->attrs, "pred", "lt");
-    tcc_dim extent;
-    if (!asks || !is_of_extent(op->operands[1], &extent))
-        return 0;
-    int along = (int)tcc_attr_int(&index->attrs, "dim", 0);
-    int64_t others = most_of(&held->spread.lanes, along) + most_of(&held->spread.warps, along), n = 0, most = 0;
-    for (; n < held->spread.n_registers; n++) {
-        int64_t place = tcc_digits_place(&held->spread.registers, n, along) + others;
-        if (!tcc_assumes_min(l->f, extent, place + 1))
-            break;
-        most = place > most ? place : most;
-    }
-    if (n)
-        tcc_low_require_min(l, extent, most + 1);
-    return n;
+    int64_t most = place + most_of(&spread->lanes, dim) + most_of(&spread->warps, dim);
+    if (!tcc_assumes_min(l->f, extent, most + 1))
+        return false;
+    tcc_low_require_min(l, extent, most + 1);
+    return true;
 }
 
-/* n elements of op's result, the first `sure` of which are true. */
-static tcc_value *build_known(tcc_lowering *l, const tcc_op *op, tcc_value **operands, int64_t sure, int64_t n)
+/* Whether op, a comparison of places in a tile, holds for a register at any launch of the variant. */
+static bool is_sure(tcc_lowering *l, const tcc_op *op, const tcc_held *held, int64_t number)
 {
-    tcc_value *parts[2] = {tcc_build_int(&l->b, tcc_low_vec(l, TCC_i1, sure), 1), NULL};
-    if (sure == n)
-        return parts[0];
-    for (unsigned o = 0; o < op->n_operands; o++)
-        operands[o] = tcc_low_slice(l, operands[o], sure, n - sure);
-    parts[1] = tcc_low_elementwise(l, op, operands, n - sure);
-    return tcc_low_pack(l, TCC_i1, 2, parts, n);
+    const tcc_op *index = op->operands[0]->def;
+    const tcc_value *with = repeated(op->operands[1]);
+    int along = (int)tcc_attr_int(&index->attrs, "dim", 0);
+    int64_t place = tcc_digits_place(&held->spread.registers, number, along), most;
+    tcc_dim extent;
+    if (tcc_attr_is(&op->attrs, "pred", "ge"))
+        return is_rest(with, &most) && place >= most;
+    return tcc_attr_is(&op->attrs, "pred", "lt") && is_of_extent(with, &extent) &&
+           tcc_low_is_below(l, &held->spread, along, place, extent);
+}
+
+/* A comparison of places in a tile, part i of it; NULL: op is another. */
+static tcc_value *build_comparison(tcc_lowering *l, const tcc_op *op, const tcc_held *held, tcc_value *const *operands,
+                                   size_t i)
+{
+    int64_t first = (int64_t)i * held->in_one, run;
+    bool compares = op->code == TCC_OP_arith_cmp && op->operands[0]->def && op->operands[0]->def->code == TCC_OP_tile_index;
+    tcc_value **parts = compares ? room(l, held->in_one) : NULL;
+    size_t n = 0;
+    for (int64_t at = 0; compares && at < held->in_one; at += run) {
+        bool sure = is_sure(l, op, held, first + at);
+        for (run = 1; at + run < held->in_one && is_sure(l, op, held, first + at + run) == sure;)
+            run++;
+        tcc_value *of[2];
+        for (int o = 0; o < 2; o++)
+            of[o] = tcc_low_slice(l, operands[o], at, run);
+        parts[n++] = sure ? tcc_build_int(&l->b, tcc_low_vec(l, TCC_i1, run), 1) : tcc_low_elementwise(l, op, of, run);
+    }
+    return n == 1 ? parts[0] : n ? tcc_low_pack(l, TCC_i1, n, parts, held->in_one) : NULL;
 }
 
 void tcc_low_tile_op(tcc_lowering *l, tcc_op *op)
@@ -142,18 +163,13 @@ void tcc_low_tile_op(tcc_lowering *l, tcc_op *op)
     tcc_held held;
     if (!tcc_low_held(l, op, op->results[0].type, &held))
         return;
-    int64_t sure = surely_below(l, op, &held);
     bool words = held.each->elem != op->results[0].type->elem && is_zero(op);
     tcc_value **parts = room(l, (int64_t)held.n), *operands[3];
     for (size_t i = 0; i < held.n; i++) {
         for (unsigned o = 0; o < op->n_operands; o++)
             operands[o] = tcc_low_unpacked(l, op->operands[o], i);
-        int64_t known = sure - (int64_t)i * held.in_one;
-        if (words)
-            parts[i] = tcc_build_int(&l->b, held.each, 0);
-        else if (known > 0)
-            parts[i] = build_known(l, op, operands, known < held.in_one ? known : held.in_one, held.in_one);
-        else
+        parts[i] = words ? tcc_build_int(&l->b, held.each, 0) : build_comparison(l, op, &held, operands, i);
+        if (!parts[i])
             parts[i] = packed(l, &held, tcc_low_elementwise(l, op, operands, held.in_one));
     }
     tcc_low_set(l, &op->results[0], held.n, parts);

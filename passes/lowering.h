@@ -50,6 +50,8 @@ typedef struct tcc_access {
     int64_t apart;            /* registers from one of them to the next, of neighbours in a column; 1 */
     bool of_words;            /* accesses are put together of aligned words */
     bool ends_in_step;        /* a row may end among them, before padding */
+    bool in_groups;           /* a row may begin or end among them */
+    tcc_value *begin;         /* then the thread's own place in the row, negative before it */
 } tcc_access;
 
 /* An access of a tensor by coordinates of each element's own. Vendors set base, origin and stride, which count in
@@ -184,6 +186,9 @@ static inline void tcc_low_end(tcc_lowering *l, tcc_op *op)
 tcc_value *tcc_low_scaled(tcc_lowering *l, tcc_value *index, tcc_value *stride);
 /* The type of n elements. */
 const tcc_type *tcc_low_vec(tcc_lowering *l, tcc_scalar elem, int64_t n);
+/* Whether a place in a tile is below an extent at any launch of the variant, whatever lanes and warps add; then the
+ * launch requires it. */
+bool tcc_low_is_below(tcc_lowering *l, const tcc_spread *spread, int dim, int64_t place, tcc_dim extent);
 /* n elements, those of the parts one after another. */
 tcc_value *tcc_low_pack(tcc_lowering *l, tcc_scalar elem, size_t n_parts, tcc_value *const *parts,
                         int64_t n);

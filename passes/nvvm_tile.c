@@ -120,7 +120,7 @@ static int64_t neighbours_at_once(const tcc_access *a)
     int64_t bits = tcc_scalar_bits(a->tensor->type->elem), have = neighbours_in_vec(&a->held);
     if (bits < 8) /* which may be the second half of one byte and the first of the next */
         return 1;
-    int64_t wide = tcc_attr_int(&a->op->attrs, "wide", 0) * 8 / bits;
+    int64_t wide = tcc_attr_int(&a->op->attrs, "groups", tcc_attr_int(&a->op->attrs, "wide", 0) * 8 / bits);
     int64_t may = wide > 1 ? wide : tcc_attr_int(&a->op->attrs, "pairs", 0) ? 2 : 1, step = 1;
     while (2 * step <= may && have % (2 * step) == 0)
         step *= 2;
@@ -195,6 +195,7 @@ static bool plan(tcc_lowering *low, tcc_access *a)
     a->base = tcc_low_pointer(low, a->tensor);
     a->own[0] = tcc_low_own(low, held, 0);
     a->own[1] = tcc_low_own(low, held, 1);
+    a->in_groups = tcc_attr_find(&a->op->attrs, "groups");
     int64_t step = neighbours_at_once(a), of_words = neighbours_of_words(a);
     bool whole = t->rank && (t->row_bytes || t->dims[t->rank - 1].name || t->dims[t->rank - 1].size % step == 0);
     whole &= !t->strides || !tcc_low_ends_in_group(low, t, step); /* what follows a row is the caller's */
@@ -214,6 +215,8 @@ static bool plan(tcc_lowering *low, tcc_access *a)
                                          first);
                 a->contiguous |= x == 1 && one;
                 runs_across |= x == 0 && one && d + 1 == t->rank;
+                if (x == 1 && a->in_groups)
+                    a->begin = tcc_low_bin(low, TCC_OP_arith_add, first, a->own[1]);
                 whole &= x != 1 || tcc_low_is_multiple(low, a->at[d], step);
             }
         a->origin = tcc_low_bin(low, TCC_OP_arith_add, a->origin, tcc_low_scaled(low, first, stride));
@@ -241,7 +244,12 @@ static bool plan(tcc_lowering *low, tcc_access *a)
     }
     if (runs_across)
         plan_columns(low, a);
-    if (!a->of_words && a->contiguous && whole && step > 1) {
+    if (a->in_groups) {
+        a->step = step;
+        tcc_low_require(low, 3,
+                        (tcc_attr[]){tcc_low_str(low, "align"), tcc_low_str(low, a->tensor->name),
+                                     tcc_low_int(step * tcc_scalar_bits(t->elem) / 8)});
+    } else if (!a->of_words && a->contiguous && whole && step > 1) {
         a->step = step;
         a->ends_in_step = tcc_low_ends_in_group(low, t, step);
         tcc_low_require_groups(low, a->tensor, step * tcc_scalar_bits(t->elem) / 8);
@@ -348,6 +356,8 @@ static tcc_value *load(tcc_lowering *low, const tcc_access *a, int64_t number)
     tcc_value *v = TCC_EMIT(&low->b, nvvm_ld_global, tcc_low_vec(low, elem, a->step), a->base,
                             s.offset, s.inside);
     set_access(low, v->def, a, &s, elem);
+    if (a->in_groups)
+        tcc_attr_set_int(low->ir, &v->def->attrs, "over", 1);
     if (!a->ends_in_step)
         return v;
     int64_t column = a->add[1] + tcc_digits_place(&a->held.spread.registers, number, 1);
@@ -385,8 +395,50 @@ static void store_word(tcc_lowering *low, const tcc_access *a, int64_t number, t
                                least);
 }
 
+/* Whether a tile begins at its row's first element or before it: 0 - x. */
+static bool is_first_tile(const tcc_access *a)
+{
+    const tcc_op *op = a->at[a->tensor->type->rank - 1]->def;
+    int64_t zero;
+    return op && op->code == TCC_OP_arith_sub && tcc_value_is_int(op->operands[0], &zero) && !zero;
+}
+
+/* Those of `step` elements that are in the row: at once if all are, else one by one. */
+static void store_group(tcc_lowering *low, const tcc_access *a, int64_t number, tcc_value *v)
+{
+    const tcc_spread *held = &a->held.spread;
+    tcc_scalar elem = a->tensor->type->elem;
+    spot s = spot_of(low, a, number);
+    unsigned last = a->tensor->type->rank - 1;
+    int64_t col = a->add[1] + tcc_digits_place(&held->registers, number, 1);
+    tcc_value *before = tcc_low_bin(low, TCC_OP_arith_sub, tcc_low_c32(low, -col), a->begin), *whole = s.inside;
+    if (!is_first_tile(a) || !tcc_low_is_below(low, held, 1, col + a->step - 1, a->tensor->type->dims[last]))
+        whole = tcc_low_bin(low, TCC_OP_arith_and, whole,
+                            tcc_low_cmp(low, "gt", a->room[1], tcc_low_c32(low, col + a->step - 1)));
+    bool may_begin = col < a->step;
+    if (may_begin)
+        whole = tcc_low_bin(low, TCC_OP_arith_and, whole, tcc_low_cmp(low, "le", before, tcc_low_c32(low, 0)));
+    set_access(low, TCC_EMIT_V(&low->b, nvvm_st_global, a->base, s.offset, whole, v), a, &s, elem);
+    if (whole == s.inside)
+        return;
+    tcc_op *some = tcc_low_if(low, tcc_low_bin(low, TCC_OP_arith_xor, s.inside, whole));
+    for (int64_t e = 0; e < a->step; e++) {
+        tcc_value *has = tcc_low_cmp(low, "gt", a->room[1], tcc_low_c32(low, col + e));
+        if (may_begin)
+            has = tcc_low_bin(low, TCC_OP_arith_and, has, tcc_low_cmp(low, "le", before, tcc_low_c32(low, e)));
+        tcc_op *op = TCC_EMIT_V(&low->b, nvvm_st_global, a->base, s.offset, has, tcc_low_slice(low, v, e, 1));
+        if (s.disp + e)
+            tcc_attr_set_int(low->ir, &op->attrs, "disp", s.disp + e);
+    }
+    tcc_low_end(low, some);
+}
+
 static void store(tcc_lowering *low, const tcc_access *a, int64_t number, tcc_value *v)
 {
+    if (a->in_groups) {
+        store_group(low, a, number, tcc_low_stored(low, a, number, v));
+        return;
+    }
     if (a->of_words) {
         store_word(low, a, number, tcc_low_stored(low, a, number, v));
         return;

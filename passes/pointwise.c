@@ -89,6 +89,8 @@ bool tcc_pointwise_is_aligned(const tcc_func *f, const tcc_space *p, const tcc_v
 
 int64_t tcc_pointwise_vector(const tcc_func *f, const tcc_space *p)
 {
+    if (tcc_attr_find(&f->attrs, "groups"))
+        return p->vector;
     for (const tcc_op *op = f->body->first; op; op = op->next)
         if (op->code == TCC_OP_tensor_write && tcc_pointwise_runs_along(p, op) &&
             !tcc_pointwise_is_aligned(f, p, tcc_accessed_tensor(op)))

@@ -294,10 +294,17 @@ bool tcc_rows_arrange(tcc_pointwise_tile *t, const tcc_space *p, int64_t rows, i
            rows * columns <= TCC_POINTWISE_MOST_ELEMENTS * TCC_WARP_LANES * t->warps[0] * t->warps[1];
 }
 
+/* Whether a tile of this many columns has all of a row, wherever in its first group that begins. */
+static bool hold_row(const tcc_func *f, const tcc_space *p, int64_t columns)
+{
+    int64_t before = tcc_attr_int(&f->attrs, "groups", 1) - 1;
+    return columns > before && tcc_assumes_max(f, p->extents[p->along], columns - before);
+}
+
 bool tcc_rows_tile_of(const tcc_func *f, const tcc_space *p, tcc_rows_tile *t)
 {
     int64_t rows = tcc_tile_size_of(f, p->axes[0], 1), columns = tcc_tile_size_of(f, p->axes[1], 1);
-    t->one_sweep = tcc_assumes_max(f, p->extents[p->along], p->along ? columns : rows) && !tcc_rows_parts(f);
+    t->one_sweep = hold_row(f, p, p->along ? columns : rows) && !tcc_rows_parts(f);
     return tcc_rows_can_part(f, p, rows, columns) &&
            tcc_rows_arrange(&t->of, p, rows, columns, tcc_pointwise_vector(f, p));
 }
@@ -356,10 +363,11 @@ static bool are_few(const tcc_func *f, const tcc_space *p)
     return !tcc_rows_parts(f) && few.size && (assumed || !few.name);
 }
 
-/* Whether all that runs along rows is accessed in aligned vectors. */
-static bool has_vectors(const tcc_func *f, const tcc_space *p)
+bool tcc_rows_has_vectors(const tcc_func *f, const tcc_space *p)
 {
     bool all = tcc_pointwise_vector(f, p) > 1;
+    if (tcc_attr_find(&f->attrs, "groups"))
+        return true;
     for (const tcc_op *op = f->body->first; op && all; op = op->next)
         all = !tcc_accessed_tensor(op) || !tcc_pointwise_runs_along(p, op) ||
               tcc_pointwise_is_aligned(f, p, tcc_accessed_tensor(op));
@@ -369,8 +377,10 @@ static bool has_vectors(const tcc_func *f, const tcc_space *p)
 static int64_t swept_columns(const tcc_func *f, const tcc_space *p)
 {
     bool few = are_few(f, p);
-    if (has_vectors(f, p) && !tcc_rows_parts(f))
-        return few ? TCC_ROWS_FEW_VECTORS : TCC_ROWS_SWEPT_VECTORS;
+    if (tcc_rows_has_vectors(f, p) && !tcc_rows_parts(f))
+        return few                                                  ? TCC_ROWS_FEW_VECTORS
+               : tcc_assumes_max(f, p->extents[1], TCC_ROWS_LONG) ? TCC_ROWS_LONG_VECTORS
+                                                                    : TCC_ROWS_SWEPT_VECTORS;
     return few ? TCC_ROWS_FEW_COLUMNS : TCC_ROWS_SWEPT_COLUMNS;
 }
 
@@ -378,13 +388,19 @@ static int64_t swept_columns(const tcc_func *f, const tcc_space *p)
  * are swept over if there are too many. */
 static int64_t columns_of(const tcc_func *f, const tcc_space *p)
 {
-    int64_t columns = TCC_WARP_LANES, lanes = TCC_WARP_LANES * tcc_pointwise_vector(f, p);
-    while (!tcc_assumes_max(f, p->extents[1], columns) && columns < TCC_ROWS_MOST_COLUMNS)
+    int64_t columns = TCC_WARP_LANES, vector = tcc_pointwise_vector(f, p);
+    while (!hold_row(f, p, columns) && columns < TCC_ROWS_MOST_COLUMNS)
         columns *= 2;
-    if (!tcc_assumes_max(f, p->extents[1], columns))
+    if (!hold_row(f, p, columns))
         return swept_columns(f, p);
-    int64_t fewer = columns / 4 * 3;
-    return fewer % lanes == 0 && tcc_assumes_max(f, p->extents[1], fewer) ? fewer : columns;
+    bool grouped = tcc_attr_find(&f->attrs, "groups");
+    for (int64_t eighths = grouped ? 5 : 6; eighths < 8; eighths += grouped ? 1 : 2) {
+        int64_t fewer = columns / 8 * eighths;
+        tcc_pointwise_tile t;
+        if (hold_row(f, p, fewer) && tcc_rows_arrange(&t, p, 1, fewer, vector) && t.vector == vector)
+            return fewer;
+    }
+    return columns;
 }
 
 /* A warp has several short rows; a long one has several warps. */
@@ -399,6 +415,8 @@ void tcc_rows_choose(const tcc_func *f, const tcc_space *p, int64_t *rows, int64
     if (*rows)
         return;
     *rows = 1;
+    if (tcc_attr_find(&f->attrs, "groups")) /* which begin at one place in each row */
+        return;
     int64_t most = *columns > of_warp ? 1 : TCC_POINTWISE_WARPS * (of_warp / *columns > 4 ? 4 : of_warp / *columns);
     while (*rows < most && (p->extents[0].name || *rows < p->extents[0].size))
         *rows *= 2;

@@ -29,6 +29,8 @@ enum {
     TCC_ROWS_ELEMENTS = 32,       /* of a row that a lane has, at most */
     TCC_ROWS_MOST_COLUMNS = 16384, /* in one sweep */
     TCC_ROWS_SWEPT_COLUMNS = 4096, /* at a time in several, of single elements */
+    TCC_ROWS_LONG = 40960,         /* elements: rows up to here leave much of larger tiles empty, */
+    TCC_ROWS_LONG_VECTORS = 8192,  /* and are swept over so many at a time, of vectors */
     TCC_ROWS_SWEPT_VECTORS = 16384, /* of vectors: by so many warps that what is read twice is in L2 */
     TCC_ROWS_FEW = 128,            /* rows, of which a multiprocessor has one */
     TCC_ROWS_FEW_COLUMNS = 16384,  /* at a time of these, of single elements */
@@ -39,6 +41,12 @@ enum {
     TCC_ROWS_BESIDE_HELD = 64      /* terms of such rows that are held in one sweep, at most */
 };
 
+/* rows_groups.c: whether tiles of rows, which may begin anywhere, can begin at a multiple of a vector, before the row or
+ * with it: all rows that are read and written begin at the same place among those multiples, of which tensors' addresses
+ * are. */
+bool tcc_rows_can_group(const tcc_func *f, const tcc_space *p);
+/* Whether an access is of rows that begin there. */
+bool tcc_rows_is_grouped(const tcc_func *f, const tcc_space *p, const tcc_op *access);
 /* The sum in parts that a function computes; NULL: none is in parts. */
 const tcc_op *tcc_rows_parts(const tcc_func *f);
 /* Warps for rows of this many columns; false if they do not hold so many. */
@@ -48,6 +56,8 @@ bool tcc_rows_tile_of(const tcc_func *f, const tcc_space *p, tcc_rows_tile *t);
 /* The dimension of which few values mean that rows are few, and how many; without name where they are few or are not,
  * whatever it is. */
 tcc_dim tcc_rows_few(const tcc_space *p);
+/* Whether all that runs along rows is accessed in aligned vectors. */
+bool tcc_rows_has_vectors(const tcc_func *f, const tcc_space *p);
 /* Whether parts consist of whole tiles. */
 bool tcc_rows_can_part(const tcc_func *f, const tcc_space *p, int64_t rows, int64_t columns);
 /* choose-schedule: completes what the user gave. */

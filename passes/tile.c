@@ -65,7 +65,7 @@ static tcc_map find_all(const tcc_tiler *w, tcc_opcode code)
     return ops;
 }
 
-void tcc_tiler_write(tcc_tiler *w, const tcc_op *op)
+tcc_op *tcc_tiler_write(tcc_tiler *w, const tcc_op *op)
 {
     tcc_value *tensor = TCC_VIEW(tensor_write, op)->tensor;
     tcc_value *v = tcc_value_map_get(w->t.map, TCC_VIEW(tensor_write, op)->a);
@@ -76,7 +76,7 @@ void tcc_tiler_write(tcc_tiler *w, const tcc_op *op)
         sizes[1] = 1;
     w->t.b.loc = op->loc;
     v = tcc_tiling_broadcast(&w->t, v, tcc_type_sized(w->f->ir, TCC_KIND_tile, v->type->elem, 2, sizes));
-    tcc_tiling_access(&w->t, op, TCC_OP_tile_store, (tcc_value *[]){v, tensor}, 2, 0, NULL);
+    return tcc_tiling_access(&w->t, op, TCC_OP_tile_store, (tcc_value *[]){v, tensor}, 2, 0, NULL);
 }
 
 void tcc_tiler_finish(tcc_tiler *w)

@@ -38,7 +38,7 @@ extern const tcc_tile_kind tcc_tile_products, tcc_tile_streams, tcc_tile_rows, t
 /* Adds the fields that ops in a set are computed of, as far as reductions, whose results are there already. */
 void tcc_tiler_need(const tcc_tiler *w, tcc_map *ops);
 /* Stores the tile that a tensor.write writes. */
-void tcc_tiler_write(tcc_tiler *w, const tcc_op *op);
+tcc_op *tcc_tiler_write(tcc_tiler *w, const tcc_op *op);
 /* Once the reductions are there: all that is written, and what it is computed of. */
 void tcc_tiler_finish(tcc_tiler *w);
 

@@ -44,31 +44,40 @@
 typedef struct piece {
     const struct tcc_place *places;
     tcc_value_map *map;
-    tcc_value *column, *inside;
+    tcc_value *from, *inside;
+    bool begins;
 } piece;
 
 typedef struct rows {
     tcc_tiler *w;
     const tcc_space *p;
     tcc_tiling *t;     /* w's */
-    tcc_value *column; /* the first of the tile */
+    tcc_value *from;   /* where in the row the tile would begin if it began at the row; NULL: with it */
     tcc_value *inside; /* which elements of the tile are in the row; NULL: it was not asked yet */
     bool whole;        /* all are */
     int along;         /* of the tile's dimensions the one that rows run along */
     int64_t kept;      /* partial results of a row from tile to tile */
     piece *pieces;
     int64_t n_pieces;
+    int64_t group;     /* elements, a multiple of which the tile begins at; 1: it begins at the row */
+    bool begins;       /* elements before the row may be in the tile */
+    tcc_value *before; /* elements of the first tile before the row; NULL: none ever */
+    tcc_value *first;  /* where that begins */
     int64_t unit;      /* of so many neighbours that a lane has all or none are */
     tcc_map sweeps;    /* fields: in which sweep they are known, from 1 on */
     tcc_map partial;   /* fields of which lanes have their own: what is computed of partial results */
 } rows;
 
-/* The tile's first column. */
-static void begin_at(rows *r, tcc_value *column)
+/* Begins a tile `beyond` a place of the row, or before it by as much as the row begins in a group; NULL: with the row. */
+static void begin_at(rows *r, tcc_value *from, int64_t beyond)
 {
-    r->column = column;
+    tcc_value *column = from ? from : r->first;
+    if (from && r->before)
+        column = tcc_arith_bin(&r->t->b, TCC_OP_arith_add, r->first, from);
+    r->from = from ? tcc_arith_add(&r->t->b, from, beyond) : NULL;
     r->inside = NULL;
-    tcc_tiling_place(r->t, r->p->row, column);
+    r->begins = r->before && beyond < r->group;
+    tcc_tiling_place(r->t, r->p->row, r->before ? tcc_arith_add(&r->t->b, column, beyond) : from ? r->from : column);
 }
 
 static bool is_along_row(const rows *r, const tcc_op *op)
@@ -93,6 +102,12 @@ static tcc_value *build_start(rows *r, const tcc_op *reduce, int64_t n)
     return tcc_tiling_start(r->t, tile_type(r, reduce, n), tcc_reduction_of(reduce));
 }
 
+/* Which numbers of a tile are less (lt) than one, or not (ge). */
+static tcc_value *compare(rows *r, const char *pred, tcc_value *places, tcc_value *with)
+{
+    return tcc_arith_cmp(&r->t->b, pred, places, tcc_tiling_broadcast(r->t, with, places->type));
+}
+
 static tcc_value *build_inside(rows *r)
 {
     tcc_builder *b = &r->t->b;
@@ -104,11 +119,15 @@ static tcc_value *build_inside(rows *r)
     tcc_attr_set_int(ir, &number->def->attrs, "dim", r->along);
     if (r->unit > 1)
         tcc_attr_set_int(ir, &number->def->attrs, "unit", r->unit);
-    tcc_value *left = tcc_build_extent(b, r->p->extents[r->along]);
-    int64_t column;
-    if (!tcc_value_is_int(r->column, &column) || column)
-        left = tcc_arith_bin(b, TCC_OP_arith_sub, left, r->column);
-    r->inside = tcc_arith_cmp(b, "lt", number, tcc_tiling_broadcast(r->t, left, i32));
+    tcc_value *end = tcc_build_extent(b, r->p->extents[r->along]), *begin = r->begins ? r->before : NULL;
+    if (r->from) { /* a tile that may not be the first */
+        end = tcc_arith_bin(b, TCC_OP_arith_sub, end, r->from);
+        begin = begin ? tcc_arith_bin(b, TCC_OP_arith_sub, begin, r->from) : NULL;
+    }
+    end = r->before ? tcc_arith_bin(b, TCC_OP_arith_add, end, r->before) : end;
+    r->inside = compare(r, "lt", number, end);
+    if (begin)
+        r->inside = tcc_arith_bin(b, TCC_OP_arith_and, r->inside, compare(r, "ge", number, begin));
     return r->inside;
 }
 
@@ -160,20 +179,63 @@ static void keep(rows *r, const tcc_op *op)
     tcc_value_map_set(r->t->map, &op->results[0], tcc_value_map_get(r->t->map, op->operands[0]));
 }
 
+/* ---- where tiles begin ----------------------------------------------------------------------- */
+
+/* Says of a load or store along the row that its elements come in groups. */
+static void set_groups(const rows *r, const tcc_op *op, tcc_op *access)
+{
+    if (r->before && is_along_row(r, op))
+        tcc_attr_set_int(r->w->f->ir, &access->attrs, "groups", r->group);
+}
+
+static void build_op(rows *r, tcc_op *op)
+{
+    if (op->code == TCC_OP_tensor_write) {
+        set_groups(r, op, tcc_tiler_write(r->w, op));
+        return;
+    }
+    tcc_tiling_op(r->t, op);
+    if (op->code == TCC_OP_tensor_read)
+        set_groups(r, op, tcc_value_map_get(r->t->map, &op->results[0])->def);
+}
+
+/* A number of 0 or more, modulo a group. */
+static tcc_value *build_rest(rows *r, tcc_value *v)
+{
+    return tcc_arith_bin(&r->t->b, TCC_OP_arith_and, v, tcc_build_i32(&r->t->b, (int32_t)r->group - 1));
+}
+
+/* The elements of tensors before the row, modulo a group: its number by its length, both modulo that. */
+static tcc_value *build_before(rows *r)
+{
+    tcc_builder *b = &r->t->b;
+    const tcc_op *op = r->w->f->body->first;
+    while (!tcc_accessed_tensor(op) || !tcc_rows_is_grouped(r->w->f, r->p, op))
+        op = op->next;
+    const tcc_type *t = tcc_accessed_tensor(op)->type;
+    tcc_value *number = tcc_build_i32(b, 0);
+    for (unsigned d = 0; d < t->rank; d++) {
+        number = tcc_arith_bin(b, TCC_OP_arith_mul, number, build_rest(r, tcc_build_extent(b, t->dims[d])));
+        if (d + 1 < t->rank)
+            number = tcc_arith_bin(b, TCC_OP_arith_add, number,
+                                   build_rest(r, tcc_tiling_first(r->t, tcc_access_index(op, d))));
+        number = build_rest(r, number);
+    }
+    return number;
+}
+
 /* ---- one sweep ------------------------------------------------------------------------------ */
 
 static void build_whole_rows(rows *r)
 {
-    begin_at(r, tcc_build_i32(&r->t->b, 0));
+    begin_at(r, NULL, 0);
     for (tcc_op *op = r->w->f->body->first; op; op = op->next)
         if (tcc_is_reduction(op))
             finish(r, op, build_terms(r, op));
         else if (op->code == TCC_OP_tensor_before || op->code == TCC_OP_tensor_rescale)
             keep(r, op);
-        else if (op->code == TCC_OP_tensor_write)
-            tcc_tiler_write(r->w, op);
         else
-            tcc_tiling_op(r->t, op);
+            build_op(r, op);
 }
 
 /* ---- several sweeps --------------------------------------------------------------------------- */
@@ -282,7 +344,8 @@ static void take(rows *r, const piece *p)
 {
     r->t->places = p->places;
     r->t->map = p->map;
-    r->column = p->column;
+    r->from = p->from;
+    r->begins = p->begins;
     r->inside = p->inside;
 }
 
@@ -292,10 +355,17 @@ static void begin_pieces(rows *r, tcc_value *column)
     piece outer = {.places = r->t->places, .map = r->t->map};
     for (int64_t i = 0; i < r->n_pieces; i++) {
         take(r, &outer);
-        begin_at(r, tcc_arith_add(&r->t->b, column, i * r->t->sizes[r->along]));
+        begin_at(r, column, i * r->t->sizes[r->along]);
         tcc_value_map *map = tcc_value_map_within(r->w->ctx->scratch, outer.map);
-        r->pieces[i] = (piece){r->t->places, map, r->column, NULL};
+        r->pieces[i] = (piece){r->t->places, map, r->from, NULL, r->begins};
     }
+}
+
+/* Up to where a row is swept over. */
+static tcc_value *build_end(rows *r)
+{
+    tcc_value *end = tcc_build_extent(&r->t->b, r->p->extents[r->along]);
+    return r->before ? tcc_arith_bin(&r->t->b, TCC_OP_arith_add, end, r->before) : end;
 }
 
 static tcc_op *begin_loop(rows *r, const ops *reductions)
@@ -307,7 +377,7 @@ static tcc_op *begin_loop(rows *r, const ops *reductions)
     if (in_parts)
         tiles = count_tiles(r, in_parts);
     TCC_PUSH(r->w->ctx->scratch, &operands, tcc_build_i32(&r->t->b, 0));
-    TCC_PUSH(r->w->ctx->scratch, &operands, in_parts ? tiles.n : tcc_build_extent(&r->t->b, r->p->extents[r->along]));
+    TCC_PUSH(r->w->ctx->scratch, &operands, in_parts ? tiles.n : build_end(r));
     int64_t step = in_parts ? 1 : r->t->sizes[r->along] * r->n_pieces;
     TCC_PUSH(r->w->ctx->scratch, &operands, tcc_build_i32(&r->t->b, step));
     for (size_t i = 0; i < reductions->len; i++) {
@@ -401,10 +471,7 @@ static void build_in_pieces(rows *r, tcc_op *op)
     bool along = is_along_row(r, op);
     for (int64_t p = 0; p < (along ? r->n_pieces : 1); p++) {
         take(r, &r->pieces[p]);
-        if (op->code == TCC_OP_tensor_write)
-            tcc_tiler_write(r->w, op);
-        else
-            tcc_tiling_op(r->t, op);
+        build_op(r, op);
     }
     if (!along)
         set_in_pieces(r, &op->results[0]);
@@ -564,7 +631,14 @@ static void build(tcc_tiler *w)
                       (int64_t[]){tile->vector, tile->warps[0], tile->warps[1]});
     for (r.unit = p->along ? tile->vector : 1; r.unit > 1 && !is_multiple(&r, r.unit);)
         r.unit /= 2;
-    r.whole = !p->extents[r.along].name && p->extents[r.along].size % w->t.sizes[r.along] == 0;
+    r.whole = !p->extents[r.along].name && p->extents[r.along].size % w->t.sizes[r.along] == 0 &&
+              !tcc_attr_find(&w->f->attrs, "groups");
+    r.group = tcc_attr_int(&w->f->attrs, "groups", 1);
+    r.first = tcc_build_i32(&w->t.b, 0);
+    if (r.group > 1) {
+        r.before = build_before(&r);
+        r.first = tcc_arith_bin(&w->t.b, TCC_OP_arith_sub, r.first, r.before);
+    }
     divide(&r, tile);
     if (w->held.one_sweep)
         build_whole_rows(&r);

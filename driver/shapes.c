@@ -117,7 +117,7 @@ static int64_t choose_extent(chooser *ch, const struct pattern *p, const char *n
         return extent(ch, p->m, ch->s.m);
     if (c->n_axes && is_dim(c->extents[1], name))
         return extent(ch, p->n, ch->s.n);
-    if (c->n_sums && is_dim(c->k_extent, name))
+    if ((c->n_sums || c->streams) && is_dim(c->k_extent, name))
         return extent(ch, p->k, ch->s.k * ch->s.split); /* an iteration of each part */
     return choose_batch(ch, p, name, room);
 }

@@ -65,6 +65,22 @@ static void put_infinity(const tcc_trial_arg *a, uint64_t *random)
             tcc_random(random, 2) ? INFINITY : -INFINITY;
 }
 
+/* Whether products of a tensor's elements are summed under a condition: one loop may multiply what it leaves out by 0. */
+static bool is_left_out(const tcc_func *f, const tcc_value *tensor)
+{
+    bool is = false;
+    for (const tcc_op *op = f->body->first; op && !is; op = op->next) {
+        const tcc_op *product = op->code == TCC_OP_tensor_reduce && op->n_operands > 1 ? op->operands[0]->def : NULL;
+        for (unsigned i = 0; product && product->code == TCC_OP_arith_mul && i < 2; i++) {
+            const tcc_op *of = product->operands[i]->def;
+            while (of && of->code == TCC_OP_arith_cast)
+                of = of->operands[0]->def;
+            is |= of && of->code == TCC_OP_tensor_read && of->operands[0] == tensor;
+        }
+    }
+    return is;
+}
+
 /* How many elements there are from the first to the last. */
 static int64_t count_elements(const tcc_trial *t, const tcc_type *type)
 {
@@ -109,7 +125,7 @@ static void fill(tcc_trial *t, tcc_arena *arena, uint64_t seed)
             a->input[e] = is_output && !type->strides ? tcc_poison() : draw(&seed, type, range);
         if (is_output && type->strides)
             poison(t, a, 0, 0);
-        if (has_infinities && !is_output)
+        if (has_infinities && !is_output && !is_left_out(t->kernel, a->param))
             put_infinity(a, &seed);
     }
 }

@@ -318,14 +318,15 @@ static tcc_value *simplify_repeat(canonicalizer *c, tcc_op *op)
     return NULL;
 }
 
-/* The extremum of terms times a positive number is that of the terms, times it: rounding keeps their order. */
+/* The extremum of terms times a positive number is that of the terms, times it: rounding keeps their order. Where a
+ * schedule names what is stored, that must be left. */
 static tcc_value *simplify_reduce(canonicalizer *c, tcc_op *op)
 {
     tcc_reduction kind = tcc_reduction_of(op);
     tcc_op *product = op->operands[0]->def;
     tcc_scalar elem = op->results[0].type->elem;
     if ((kind != TCC_REDUCTION_MAX && kind != TCC_REDUCTION_MIN) || !product || product->code != TCC_OP_arith_mul ||
-        (elem != TCC_f32 && elem != TCC_f64))
+        (elem != TCC_f32 && elem != TCC_f64) || tcc_attr_find(&op->block->func->attrs, "separate"))
         return NULL;
     for (unsigned i = 0; i < 2; i++) {
         double by;

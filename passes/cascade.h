@@ -19,5 +19,7 @@ typedef struct tcc_cascade {
  * or one tile cannot hold the extents that are not tiled. */
 bool tcc_cascade_along(const tcc_func *f, const char *along, tcc_cascade *out);
 bool tcc_cascade_of(const tcc_func *f, tcc_cascade *out);
+/* Whether one field that is masked where there is no term serves all reductions (tile_streams.c). */
+bool tcc_stream_masks_once(tcc_func *f, const tcc_cascade *c);
 
 #endif

@@ -4,27 +4,66 @@
  * streamed as leave registers for the scores beside the sums, and shared memory for two stages.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/assume.h"
 #include "ir/machine.h"
+#include "ir/reduction.h"
 #include "ir/schedule_key.h"
 #include "passes/cascade.h"
 #include "passes/choose_schedule.h"
+#include "passes/domain.h"
 #include "passes/skeleton.h"
 
 enum { MOST = 128, STEP = 16, STAGES = 2, SWIZZLE = 128, GROUP = 1024, WARPGROUPS = 2 };
 
-/* Registers of a consumer thread: sums and scores, these once more as an operand of half as many bits, and what rows
- * and addresses need. */
-static int64_t registers_of(const tcc_cascade *c, const tcc_schedule *s)
+/* Whether a field of scores is a score, one times a number, or what exponentials make of these. */
+static bool is_plain(const tcc_op *op)
 {
-    enum { OTHERS = 40, WARPGROUP_LANES = 128 };
-    int64_t rows = s->m / s->warpgroups, sums = rows * s->n, scores = rows * s->k;
-    return ((int64_t)c->n_sums * sums + (int64_t)c->n_scores * scores + scores / 2) / WARPGROUP_LANES + OTHERS;
+    switch (op->code) {
+    case TCC_OP_arith_mul:
+    case TCC_OP_arith_fma:
+    case TCC_OP_arith_sub:
+    case TCC_OP_arith_cast:
+    case TCC_OP_math_exp: return true;
+    default: return false;
+    }
+}
+
+/* Fields of scores that are read from tensors; *others: how many are computed otherwise, or read beside scores and what
+ * is multiplied. */
+static int64_t count_reads(const tcc_func *f, const tcc_cascade *c, int64_t *others)
+{
+    int64_t reads = 0;
+    *others = -(int64_t)(2 * c->n_scores + c->n_sums);
+    for (const tcc_op *op = f->body->first; op; op = op->next) {
+        bool of_scores = tcc_has_field(op) && op->results[0].type->elem != TCC_i1 &&
+                         tcc_field_has_index(op->results[0].type, c->along) &&
+                         tcc_field_has_index(op->results[0].type, c->rows);
+        reads += of_scores && op->code == TCC_OP_tensor_read;
+        *others += op->code == TCC_OP_tensor_read || (of_scores && !tcc_is_reduction(op) && !is_plain(op));
+    }
+    return reads;
+}
+
+/* Registers of a consumer thread: sums, the scores of this tile, which become an operand, and of the next, what is read
+ * beside them, another copy where several fields are masked, and what rows, conditions and addresses need. */
+static int64_t registers_of(tcc_func *f, const tcc_cascade *c, const tcc_schedule *s)
+{
+    enum { OTHERS = 40, MORE = 16, WARPGROUP_LANES = 128 };
+    const tcc_op *sum = c->sums[0].sum;
+    const tcc_value *by;
+    bool has_condition = sum->n_operands > 1;
+    bool masks = has_condition || !tcc_assumes_multiple(f, tcc_index_extent(f, c->along), s->k, &by);
+    tcc_domain d = has_condition ? tcc_domain_of(sum->operands[1], c->along) : (tcc_domain){0};
+    int64_t others, reads = count_reads(f, c, &others), rows = s->m / s->warpgroups, scores = (int64_t)c->n_scores;
+    int64_t tiles = 2 * scores + reads + (scores > 1) + (masks && !tcc_stream_masks_once(f, c));
+    bool is_more = others > 0 || c->n_sums > 1 || scores > 1 || d.least.len;
+    return rows * ((int64_t)c->n_sums * s->n + tiles * s->k) / WARPGROUP_LANES + OTHERS + (is_more ? MORE : 0);
 }
 
 static bool has_room(tcc_choice *ch, const tcc_cascade *c)
 {
     int64_t producer;
-    return registers_of(c, &ch->s) <= tcc_schedule_registers(&ch->s, ch->target, &producer) &&
+    return registers_of(ch->f, c, &ch->s) <= tcc_schedule_registers(&ch->s, ch->target, &producer) &&
            tcc_skeleton_can_fill(ch);
 }
 

@@ -561,6 +561,7 @@ static tcc_status add_steps(tcc_pass_ctx *ctx, tcc_func *f)
     tcc_attr_set_str(f->ir, &steps->attrs, "part", steps->name);
     tcc_attr_remove(&steps->attrs, "stream");
     tcc_attr_remove(&steps->attrs, tcc_schedule_keys[TCC_KEY_fuse].name); /* it is fused where that is possible */
+    drop_schedule(steps);                                                 /* it is the loop's */
     return cut(ctx, steps, &changed);
 }
 

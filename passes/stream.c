@@ -165,6 +165,8 @@ static bool falls(const streaming *s, const tcc_value *v, int sign)
         unsigned x = moving_factor(s, op);
         if (op->code == TCC_OP_arith_fma && !falls(s, op->operands[2], sign))
             return false;
+        if (!moves(s, op->operands[x]))
+            return true;
         if (!tcc_value_is_float(op->operands[1 - x], &number))
             return is_from_extremum(op->operands[x]);
         return falls(s, op->operands[x], number < 0 ? -sign : sign);

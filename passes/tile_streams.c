@@ -610,6 +610,13 @@ static void build_results(streams *r, tcc_op *loop)
     }
 }
 
+bool tcc_stream_masks_once(tcc_func *f, const tcc_cascade *c)
+{
+    tcc_tiler w = {.f = f};
+    const streams r = {.w = &w, .c = *c};
+    return find_source(&r) != NULL;
+}
+
 /* ---- the kind ----------------------------------------------------------------------------------- */
 
 static bool find_tile(tcc_tiler *w)

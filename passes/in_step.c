@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "passes/arith.h"
+
 static const tcc_op *user_of(const tcc_op *reduce, tcc_opcode code)
 {
     const tcc_use *u = reduce->results[0].uses;
@@ -33,17 +35,21 @@ tcc_op *tcc_reduced_at(tcc_op *op)
                                                           : NULL;
 }
 
-/* Where there was no number yet, the least or greatest, from which differences are numbers. */
+/* Where there was no number yet, the least or greatest, from which differences are numbers. What it is multiplied by may
+ * not leave a number of that: then 0. */
 static void follow(tcc_tiling *t, const tcc_value *as, tcc_reduction kind, double share, tcc_value *v)
 {
+    tcc_builder *b = &t->b;
     tcc_scalar elem = v->type->elem;
     tcc_cell start = tcc_reduction_start(kind, elem);
     bool is_infinite = tcc_scalar_classify(elem) == TCC_CLASS_FLOAT && isinf(tcc_round_float(start.f, elem));
-    if (is_infinite) {
+    if (is_infinite && share > 0) {
         double most = tcc_decode(tcc_encode(start, elem) - 1, elem).f;
-        tcc_value *least = tcc_build_float(&t->b, v->type, share * most);
-        tcc_value *with[] = {v, least};
-        v = &tcc_op_create(&t->b, tcc_reduction_op(kind), 2, with, 1, &v->type)->results[0];
+        tcc_value *with[] = {v, tcc_build_float(b, v->type, share * most)};
+        v = &tcc_op_create(b, tcc_reduction_op(kind), 2, with, 1, &v->type)->results[0];
+    } else if (is_infinite) {
+        tcc_value *none = tcc_arith_cmp(b, "eq", v, tcc_build_float(b, v->type, start.f));
+        v = TCC_EMIT(b, arith_select, v->type, none, tcc_build_float(b, v->type, 0), v);
     }
     tcc_value_map_set(t->map, as, v);
 }

@@ -438,10 +438,21 @@ static void set_in_pieces(rows *r, const tcc_value *field)
         tcc_value_map_set(r->pieces[p].map, field, v);
 }
 
+/* The share of the largest number that an extremum of none counts as: 0 where it is multiplied. */
+static double share_of(const tcc_op *reduce)
+{
+    double share = 1;
+    for (const tcc_use *u = reduce->results[0].uses; u; u = u->next)
+        share = u->op->code == TCC_OP_arith_mul || u->op->code == TCC_OP_arith_fma || u->op->code == TCC_OP_arith_div
+                    ? 0
+                    : share;
+    return share;
+}
+
 static void follow(rows *r, const tcc_op *reduce, tcc_value *before, tcc_value *after)
 {
     take(r, &r->pieces[0]);
-    tcc_follow(r->t, reduce, 1, before, after);
+    tcc_follow(r->t, reduce, share_of(reduce), before, after);
     set_in_pieces(r, &reduce->results[0]);
     for (const tcc_use *u = reduce->results[0].uses; u; u = u->next)
         if (u->op->code == TCC_OP_tensor_before)
@@ -518,7 +529,7 @@ static void build_last_factor(rows *r, const ops *reductions, tcc_op *loop, cons
         tcc_op *followed = reductions->data[i];
         tcc_value *whole = tcc_value_map_get(outer, &followed->results[0]);
         if (tcc_is_followed(followed))
-            tcc_follow(r->t, followed, 1, &loop->results[i], whole);
+            tcc_follow(r->t, followed, share_of(followed), &loop->results[i], whole);
     }
     *tcc_map_at(&of, by) = by;
     tcc_tiler_need(r->w, &of);

@@ -547,7 +547,7 @@ static tcc_value *combine(streams *r, const tcc_op *reduce, const tcc_op *op, tc
     tcc_value *with[] = {before, v};
     v = &tcc_op_create(&r->t.b, tcc_reduction_op(tcc_reduction_of(reduce)), 2, with, 1, &v->type)->results[0];
     if (tcc_is_followed(reduce))
-        tcc_follow(&r->t, reduce, is_of_score(r, reduce->operands[0]) ? 0.5 : 1, before, v);
+        tcc_follow(&r->t, reduce, is_of_score(r, reduce->operands[0]) ? 0x1p-32 : 1, before, v);
     return v;
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ir/reduction.h"
 #include "ir/signature.h"
 #include "passes/space.h"
 #include "passes/families.h"
@@ -223,16 +224,35 @@ static double tile_of_element(const tcc_func *scheduled, const tcc_space *p, con
     return places;
 }
 
+static double extent_of_index(const tcc_func *f, const int64_t *dims, const char *index)
+{
+    return extent_of(f, dims, tcc_index_extent(f, index));
+}
+
+/* What an op reads, writes or reduces. */
+static double elements_of(const tcc_func *f, const tcc_op *op, const int64_t *dims)
+{
+    const tcc_value *tensor = tcc_accessed_tensor(op);
+    double elements = tensor || tcc_is_reduction(op) ? 1 : 0;
+    for (unsigned d = 0; tensor && d < tensor->type->rank; d++)
+        elements *= extent_of(f, dims, tensor->type->dims[d]);
+    if (!tcc_is_reduction(op))
+        return elements;
+    tcc_attr over = tcc_attr_list(&op->attrs, "over");
+    for (size_t i = 0; i < over.list.n; i++)
+        elements *= extent_of_index(f, dims, over.list.items[i].s);
+    for (unsigned d = 0; d < op->results[0].type->rank; d++)
+        elements *= extent_of_index(f, dims, op->results[0].type->dims[d].name);
+    return elements;
+}
+
 /* For all elements, including those that are summed. Elements outside a tile only cost being skipped. */
 static double work_of_pointwise(const tcc_func *scheduled, const tcc_space *p, const int64_t *dims)
 {
     enum { EACH = 32, OUTSIDE = 4 };
     double most = 0;
     for (const tcc_op *op = scheduled->body->first; op; op = op->next) {
-        const tcc_value *tensor = tcc_accessed_tensor(op);
-        double elements = tensor ? 1 : 0;
-        for (unsigned d = 0; tensor && d < tensor->type->rank; d++)
-            elements *= extent_of(scheduled, dims, tensor->type->dims[d]);
+        double elements = elements_of(scheduled, op, dims);
         most = elements > most ? elements : most;
     }
     return most * (EACH + OUTSIDE * (tile_of_element(scheduled, p, dims) - 1));

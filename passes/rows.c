@@ -7,6 +7,7 @@
 #include "ir/machine.h"
 #include "ir/reduction.h"
 #include "ir/schedule_key.h"
+#include "ir/signature.h"
 
 /* ---- recognition --------------------------------------------------------------------------- */
 
@@ -312,8 +313,9 @@ bool tcc_rows_tile_of(const tcc_func *f, const tcc_space *p, tcc_rows_tile *t)
 /* A lane has a vector of each of several terms of a few rows beside each other, and warps further terms. */
 static void choose_beside(const tcc_func *f, const tcc_space *p, int64_t *terms, int64_t *rows)
 {
-    enum { VECTORS = 8, MOST = 32 }; /* that are loaded before the first is used; elements of a lane */
-    int64_t vector = tcc_pointwise_vector(f, p), each = VECTORS;
+    /* Vectors that are loaded before the first is used: in a step for many terms; of few, more would be empty. */
+    enum { VECTORS = 4, STEP_VECTORS = 8, MOST = 32 }; /* elements of a lane */
+    int64_t vector = tcc_pointwise_vector(f, p), each = tcc_func_is_step(f) ? STEP_VECTORS : VECTORS;
     tcc_dim extent = p->extents[1];
     while (vector > 1 && !extent.name && TCC_WARP_LANES * vector / 2 >= extent.size)
         vector /= 2;

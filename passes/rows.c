@@ -376,10 +376,25 @@ bool tcc_rows_has_vectors(const tcc_func *f, const tcc_space *p)
     return all;
 }
 
+/* Whether lanes have registers for many elements: of one tensor, of 16 bits or less, and for few reductions. */
+static bool are_light(const tcc_func *f, const tcc_space *p)
+{
+    enum { NARROW_BITS = 16, MOST_REDUCTIONS = 3 };
+    int64_t reads = 0, reductions = 0;
+    bool narrow = true;
+    for (const tcc_op *op = f->body->first; op; op = op->next) {
+        bool along = op->code == TCC_OP_tensor_read && tcc_field_has_index(op->results[0].type, p->row);
+        reads += along;
+        reductions += tcc_is_reduction(op);
+        narrow &= !along || tcc_scalar_bits(op->results[0].type->elem) <= NARROW_BITS;
+    }
+    return narrow && reads <= 1 && reductions <= MOST_REDUCTIONS;
+}
+
 static int64_t swept_columns(const tcc_func *f, const tcc_space *p)
 {
     bool few = are_few(f, p);
-    if (tcc_rows_has_vectors(f, p) && !tcc_rows_parts(f))
+    if (tcc_rows_has_vectors(f, p) && !tcc_rows_parts(f) && (!few || are_light(f, p)))
         return few                                                  ? TCC_ROWS_FEW_VECTORS
                : tcc_assumes_max(f, p->extents[1], TCC_ROWS_LONG) ? TCC_ROWS_LONG_VECTORS
                                                                     : TCC_ROWS_SWEPT_VECTORS;

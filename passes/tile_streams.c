@@ -19,8 +19,10 @@
  *            } …
  *
  * Fields are tiles of rows times j, or of rows times e: a tile holds all of e, and all of what scores are summed over.
- * What does not change with j is computed before the loop, what only results need after it. Where the last tile may go
- * beyond the end of j, or a condition says which terms there are, what is summed is 0 for all others.
+ * What does not change with j is computed before the loop, what only results need after it. Scores are multiplied an
+ * iteration ahead, so that they run while those before become operands: the loop carries them, and those of the tile
+ * behind the last are for nobody. A condition bounds the loop, as far as expressions of indices say (domain.h). In tiles
+ * that may lack terms the scores that all depends on are -inf there, or what is summed is 0.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "ir/assume.h"
@@ -166,16 +168,18 @@ static tcc_value *select_terms(streams *r, const tcc_op *reduce, tcc_value *v)
         tcc_value *inside = tcc_arith_cmp(b, "lt", number, tcc_tiling_broadcast(&r->t, left, numbers));
         v = TCC_EMIT(b, arith_select, type, inside, v, none);
     }
+    if (reduce->n_operands == 1)
+        return v;
+    tcc_value_map *outer = r->t.map; /* what is computed here may be in a branch */
+    r->t.map = tcc_value_map_within(r->w->ctx->scratch, outer);
     for (tcc_op *op = r->w->f->body->first; op; op = op->next)
-        if (tcc_map_get(&r->conditions, op) && reduce->n_operands > 1) {
+        if (tcc_map_get(&r->conditions, op)) {
             enter_plane(r, op->results[0].type);
             tcc_tiling_op(&r->t, op);
         }
-    if (reduce->n_operands > 1) {
-        tcc_value *is_term = tcc_value_map_get(r->t.map, reduce->operands[1]);
-        v = TCC_EMIT(b, arith_select, type, tcc_tiling_broadcast(&r->t, is_term, type), v, none);
-    }
-    return v;
+    tcc_value *is_term = tcc_value_map_get(r->t.map, reduce->operands[1]);
+    r->t.map = outer;
+    return TCC_EMIT(b, arith_select, type, tcc_tiling_broadcast(&r->t, is_term, type), v, none);
 }
 
 typedef tcc_value *maker(streams *r, const tcc_op *reduce, tcc_value *v);

@@ -65,6 +65,14 @@ static tcc_value *emit_name(tcc_builder *b, const tcc_index_factor *f)
     return v;
 }
 
+static tcc_value *emit_at(tcc_builder *b, const tcc_index_expr *x);
+
+static tcc_value *emit_quotient(tcc_builder *b, const tcc_index_factor *f)
+{
+    tcc_value *by = emit_at(b, f->by), *of = emit_at(b, f->of);
+    return tcc_emit_binary(b, TCC_OP_arith_floor_div, of, by, NULL);
+}
+
 static tcc_value *emit_at(tcc_builder *b, const tcc_index_expr *x)
 {
     tcc_value *sum = NULL;
@@ -73,9 +81,7 @@ static tcc_value *emit_at(tcc_builder *b, const tcc_index_expr *x)
         tcc_value *term = t->number == 1 && t->n ? NULL : tcc_build_i32(b, t->number);
         for (size_t k = 0; k < t->n; k++) {
             const tcc_index_factor *f = &t->factors[k];
-            tcc_value *v = f->kind != TCC_FACTOR_QUOTIENT
-                               ? emit_name(b, f)
-                               : tcc_emit_binary(b, TCC_OP_arith_floor_div, emit_at(b, f->of), emit_at(b, f->by), NULL);
+            tcc_value *v = f->kind == TCC_FACTOR_QUOTIENT ? emit_quotient(b, f) : emit_name(b, f);
             term = term ? tcc_emit_binary(b, TCC_OP_arith_mul, v, term, NULL) : v;
         }
         sum = sum ? tcc_emit_binary(b, TCC_OP_arith_add, sum, term, NULL) : term;

@@ -65,8 +65,6 @@ SPILLS = {
     "long_operand": 62,  # of tests/driver/long_expressions.py: an operand that is computed by 50 functions
     "rounded": 88,  # of tests/passes/stream.tile: seven sums of f32 beside each other
     "softmax__unaligned__16384": 8,  # rows whose ends are stored one by one, of two CTAs of 512 threads
-    "long__unaligned__16384": 8,
-    "swept__unaligned__16384": 8,
     "nibbles": 72,  # of tests/passes/computed_elements.tile for sm_75: half bytes and a scale in registers
 }
 

@@ -321,7 +321,8 @@ static part_tiles count_tiles(rows *r, const tcc_op *in_parts)
     part_tiles t = {.together = depth / r->t->sizes[r->along], .by = depth * parts[1].i};
     t.first = tcc_arith_mul(b, tcc_tiling_first(r->t, parts[0].s), depth);
     tcc_value *left = tcc_arith_bin(b, TCC_OP_arith_sub, tcc_build_extent(b, r->p->extents[r->along]), t.first);
-    tcc_value *last = tcc_arith_bin(b, TCC_OP_arith_max, tcc_arith_add(b, left, -1), tcc_build_i32(b, 0));
+    tcc_value *last = tcc_arith_add(b, left, -1);
+    last = tcc_arith_bin(b, TCC_OP_arith_max, last, tcc_build_i32(b, 0));
     tcc_value *before = tcc_arith_div(b, last, t.by); /* that are whole */
     t.n = tcc_arith_mul(b, before, t.together);
     last = tcc_arith_bin(b, TCC_OP_arith_sub, last, tcc_arith_mul(b, before, t.by));

@@ -44,18 +44,11 @@ static bool is_held(const tcc_func *f, const char *index)
     return !extent.name && extent.size >= STEP && extent.size <= MOST && extent.size % STEP == 0;
 }
 
-static void exchange(tcc_product *p)
-{
-    tcc_factor first = p->of[0];
-    p->of[0] = p->of[1];
-    p->of[1] = first;
-}
-
 /* Whether a product of elements is one of scores, with the rows first. */
 static bool is_score(const tcc_func *f, const tcc_cascade *c, tcc_product *p)
 {
     if (tcc_field_has_index(type_of(p, 0), c->along))
-        exchange(p);
+        *p = tcc_product_from(p, 1);
     const tcc_factor *a = &p->of[0], *b = &p->of[1];
     return is_read(a) && is_read(b) && !tcc_field_has_index(a->value->type, c->along) &&
            tcc_field_has_index(b->value->type, c->along) && tcc_field_has_index(a->value->type, c->rows) &&
@@ -66,7 +59,7 @@ static bool is_score(const tcc_func *f, const tcc_cascade *c, tcc_product *p)
 static bool is_sum(const tcc_func *f, tcc_cascade *c, tcc_product *p)
 {
     if (is_read(&p->of[0]) && !is_read(&p->of[1]))
-        exchange(p);
+        *p = tcc_product_from(p, 1);
     if (is_read(&p->of[0]) || !is_read(&p->of[1]))
         return false;
     const tcc_type *computed = type_of(p, 0), *read = type_of(p, 1);

@@ -51,7 +51,7 @@ static bool add_comparison(tcc_domain *d, const tcc_value *x, const tcc_value *y
     const tcc_index_expr *less = expr_of(x), *more = expr_of(y);
     if (!less || !more)
         return false;
-    tcc_ir *ir = (x->def ? x : y)->def->block->func->ir;
+    tcc_ir *ir = x->def->block->func->ir;
     const tcc_index_expr *difference = tcc_index_sub(ir, less, more);
     return add_bound(ir, d, tcc_index_sub(ir, difference, tcc_index_number(ir, or_equal)), index);
 }

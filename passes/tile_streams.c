@@ -21,8 +21,8 @@
  * Fields are tiles of rows times j, or of rows times e: a tile holds all of e, and all of what scores are summed over.
  * What does not change with j is computed before the loop, what only results need after it. Scores are multiplied an
  * iteration ahead, so that they run while those before become operands: the loop carries them, and those of the tile
- * behind the last are for nobody. A condition bounds the loop, as far as expressions of indices say (domain.h). In tiles
- * that may lack terms the scores that all depends on are -inf there, or what is summed is 0.
+ * behind the last are for nobody. A condition bounds the loop, as far as expressions of indices say (domain.h). In
+ * tiles that may lack terms the scores that all depends on are -inf there, or what is summed is 0.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "ir/assume.h"
@@ -378,11 +378,10 @@ static tcc_value *load_factor(streams *r, tcc_op *read, const char *x, const cha
     return &tcc_tiling_read(&r->t, read, type)->results[0];
 }
 
-/* All that a score is summed over, in whole instructions: beyond its end copies are 0. */
+/* All that a score is summed over. */
 static int64_t depth_of(const streams *r, const tcc_product *score)
 {
-    enum { STEP = 16 };
-    return (tcc_index_extent(r->w->f, score->k).size + STEP - 1) / STEP * STEP;
+    return tcc_index_extent(r->w->f, score->k).size;
 }
 
 /* The rows of a score, which serve the whole loop. */
@@ -446,23 +445,17 @@ static tcc_value *build_extreme(streams *r, const tcc_index_expr *x, bool greate
     return tcc_tiling_number(&r->t, tcc_index_replace(ir, x, TCC_FACTOR_INDEX, r->c.rows, last));
 }
 
-/* v, or the least or greatest of it and of the bounds of a domain. */
-static tcc_value *build_bound(streams *r, tcc_value *v, size_t n, const tcc_index_expr *const *bounds, bool is_end)
-{
-    for (size_t i = 0; i < n; i++) {
-        tcc_value *bound = build_extreme(r, bounds[i], is_end);
-        if (bound)
-            v = tcc_arith_bin(&r->t.b, is_end ? TCC_OP_arith_min : TCC_OP_arith_max, v, bound);
-    }
-    return v;
-}
-
-/* The same in all rows: NULL if it is not known of one. */
-static tcc_value *build_common(streams *r, tcc_value *v, size_t n, const tcc_index_expr *const *bounds, bool is_end)
+/* v, or the least or greatest of it and of the bounds of a domain that are known: in some row or, where NULL says that
+ * one is not known, in all. */
+static tcc_value *build_bound(streams *r, tcc_value *v, size_t n, const tcc_index_expr *const *bounds, bool is_end,
+                              bool in_all)
 {
     for (size_t i = 0; i < n && v; i++) {
-        tcc_value *bound = build_extreme(r, bounds[i], !is_end);
-        v = bound ? tcc_arith_bin(&r->t.b, is_end ? TCC_OP_arith_min : TCC_OP_arith_max, v, bound) : NULL;
+        tcc_value *bound = build_extreme(r, bounds[i], is_end != in_all);
+        if (bound)
+            v = tcc_arith_bin(&r->t.b, is_end ? TCC_OP_arith_min : TCC_OP_arith_max, v, bound);
+        else if (in_all)
+            v = NULL;
     }
     return v;
 }
@@ -491,12 +484,12 @@ static tcc_value *build_range(streams *r)
     if (sum->n_operands > 1)
         d = tcc_domain_of(sum->operands[1], r->c.along);
     tcc_value *zero = tcc_build_i32(b, 0), *all = tcc_build_extent(b, extent);
-    tcc_value *end = build_bound(r, all, d.end.len, d.end.data, true);
-    tcc_value *least = build_bound(r, zero, d.least.len, d.least.data, false);
+    tcc_value *end = build_bound(r, all, d.end.len, d.end.data, true, false);
+    tcc_value *least = build_bound(r, zero, d.least.len, d.least.data, false, false);
     bool is_whole = !d.end.len && !d.least.len;
     if (!d.is_wider && !(r->whole && is_whole)) {
-        r->all_to = build_common(r, all, d.end.len, d.end.data, true);
-        r->all_from = r->all_to ? build_common(r, zero, d.least.len, d.least.data, false) : NULL;
+        r->all_to = build_bound(r, all, d.end.len, d.end.data, true, true);
+        r->all_from = r->all_to ? build_bound(r, zero, d.least.len, d.least.data, false, true) : NULL;
     }
     if (d.least.len)
         least = TCC_EMIT(b, arith_div, least->type, least, tcc_build_i32(b, step));

@@ -102,3 +102,11 @@ bool tcc_cascade_of(const tcc_func *f, tcc_cascade *out)
     const char *along = tcc_attr_str(&f->attrs, "stream", NULL);
     return along && tcc_cascade_along(f, along, out);
 }
+
+const tcc_product *tcc_product_of(const tcc_op *op, size_t n, const tcc_product *of)
+{
+    for (size_t i = 0; i < n; i++)
+        if (of[i].sum == op)
+            return &of[i];
+    return NULL;
+}

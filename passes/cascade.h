@@ -19,6 +19,8 @@ typedef struct tcc_cascade {
  * or one tile cannot hold the extents that are not tiled. */
 bool tcc_cascade_along(const tcc_func *f, const char *along, tcc_cascade *out);
 bool tcc_cascade_of(const tcc_func *f, tcc_cascade *out);
+/* Of some products the one whose sum op is; NULL: there is none. */
+const tcc_product *tcc_product_of(const tcc_op *op, size_t n, const tcc_product *of);
 /* Whether one field that is masked where there is no term serves all reductions (tile_streams.c). */
 bool tcc_stream_masks_once(tcc_func *f, const tcc_cascade *c);
 

@@ -4,8 +4,6 @@
  * the vector in which its row does, every vector is aligned.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <string.h>
-
 #include "ir/access.h"
 #include "passes/rows.h"
 
@@ -14,7 +12,7 @@ static bool is_of_plain_row(const tcc_space *p, const tcc_op *op)
 {
     const tcc_value *tensor = tcc_accessed_tensor(op);
     const char *last = tensor && tcc_access_is_plain(op) ? tcc_access_last(op) : NULL;
-    return last && !strcmp(last, p->row) && !tensor->type->row_bytes && !tensor->type->strides &&
+    return last && tcc_index_same(last, p->row) && !tensor->type->row_bytes && !tensor->type->strides &&
            tcc_scalar_bits(tensor->type->elem) >= 8;
 }
 
@@ -38,18 +36,9 @@ bool tcc_rows_is_grouped(const tcc_func *f, const tcc_space *p, const tcc_op *ac
     const tcc_op *first = find_first(f, p);
     bool same = first && is_of_plain_row(p, access) && tcc_access_rank(access) == tcc_access_rank(first);
     for (size_t d = 0; same && d < tcc_access_rank(first); d++)
-        same = !strcmp(tcc_access_index(access, d), tcc_access_index(first, d)) &&
+        same = tcc_index_same(tcc_access_index(access, d), tcc_access_index(first, d)) &&
                tcc_dim_equal(tcc_accessed_tensor(access)->type->dims[d], tcc_accessed_tensor(first)->type->dims[d]);
     return same;
-}
-
-/* Of a tensor that is written elsewhere, elements before and behind a row may change while they are read. */
-static bool is_written(const tcc_func *f, const tcc_value *tensor)
-{
-    bool is = false;
-    for (const tcc_op *op = f->body->first; op && !is; op = op->next)
-        is = op->code == TCC_OP_tensor_write && tcc_accessed_tensor(op) == tensor;
-    return is;
 }
 
 bool tcc_rows_can_group(const tcc_func *f, const tcc_space *p)
@@ -65,7 +54,8 @@ bool tcc_rows_can_group(const tcc_func *f, const tcc_space *p)
         if (is_of_row && !tcc_rows_is_grouped(f, p, op))
             return false;
         writes |= is_of_row && op->code == TCC_OP_tensor_write;
-        if (op->code == TCC_OP_tensor_read && is_written(f, tcc_accessed_tensor(op)))
+        /* Elements before and behind a row that is read may change, where others write them. */
+        if (op->code == TCC_OP_tensor_read && tcc_value_is_used_by(tcc_accessed_tensor(op), TCC_OP_tensor_write))
             return false;
     }
     return writes; /* what is only read is combined from words, which is faster */

@@ -162,19 +162,11 @@ static bool is_of_rows(const search *s, const tcc_op *op)
            !tcc_attr_find(&op->attrs, "parts") && op->results[0].type->elem == TCC_f32;
 }
 
-static const tcc_product *product_in(size_t n, const tcc_product *of, const tcc_op *op)
-{
-    for (size_t i = 0; i < n; i++)
-        if (of[i].sum == op)
-            return &of[i];
-    return NULL;
-}
-
 /* Whether a reduction is a score, a sum of products for each column, or to rows; all but scores with one condition. */
 static bool is_of_stream(search *s, tcc_op *op, bool is_first)
 {
-    const tcc_product *score = product_in(s->products.n_scores, s->products.scores, op),
-                      *sum = product_in(s->products.n_sums, s->products.sums, op);
+    const tcc_product *score = tcc_product_of(op, s->products.n_scores, s->products.scores),
+                      *sum = tcc_product_of(op, s->products.n_sums, s->products.sums);
     tcc_value *inside = op->n_operands > 1 ? op->operands[1] : NULL;
     if (score)
         return !inside && take_product(s, score);
@@ -223,25 +215,18 @@ static bool reads_tiles(const search *s, const tcc_op *read, const char *column)
     return all && has_all_terms(s, read) && (!column || (last && tcc_index_same(last, column)));
 }
 
-static bool is_read(const search *s, const tcc_value *tensor)
-{
-    bool is = false;
-    for (const tcc_op *op = s->f->body->first; op && !is; op = op->next)
-        is = op->code == TCC_OP_tensor_read && tcc_accessed_tensor(op) == tensor;
-    return is;
-}
-
 /* Whether a write is of rows of products, contiguous, or of a value of each row. */
 static bool is_written_in_rows(const search *s, const tcc_op *write)
 {
     size_t rank = tcc_access_rank(write), columns = 0;
-    bool all = tcc_access_is_plain(write) && !is_read(s, tcc_accessed_tensor(write));
+    const tcc_value *tensor = tcc_accessed_tensor(write);
+    bool all = tcc_access_is_plain(write) && !tcc_value_is_used_by(tensor, TCC_OP_tensor_read);
     for (size_t d = 0; d < rank && all; d++) {
         const char *x = tcc_access_index(write, d);
         bool is_row = tcc_field_has_index(s->rows, x);
         columns += !is_row;
         all = is_row || (tcc_index_same(x, s->products.columns) && d + 1 == rank &&
-                         tcc_type_has_rows(tcc_accessed_tensor(write)->type));
+                         tcc_type_has_rows(tensor->type));
     }
     return all && rank - columns == s->rows->rank;
 }

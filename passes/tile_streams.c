@@ -70,22 +70,14 @@ static tcc_value *summed_value(tcc_value *v)
     return v;
 }
 
-static const tcc_product *product_in(size_t n, const tcc_product *of, const tcc_op *reduce)
-{
-    for (size_t i = 0; i < n; i++)
-        if (of[i].sum == reduce)
-            return &of[i];
-    return NULL;
-}
-
 static const tcc_product *score_of(const streams *r, const tcc_op *reduce)
 {
-    return product_in(r->c.n_scores, r->c.scores, reduce);
+    return tcc_product_of(reduce, r->c.n_scores, r->c.scores);
 }
 
 static const tcc_product *sum_of(const streams *r, const tcc_op *reduce)
 {
-    return product_in(r->c.n_sums, r->c.sums, reduce);
+    return tcc_product_of(reduce, r->c.n_sums, r->c.sums);
 }
 
 static void need(tcc_map *ops, const tcc_value *v)

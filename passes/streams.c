@@ -250,6 +250,19 @@ static bool is_op_of_stream(const search *s, const tcc_op *op)
     }
 }
 
+/* Whether one loop over tiles of an index may be what a schedule asks for: it has tiles of it and of rows, and stages. */
+static bool is_scheduled_so(const tcc_func *f, const tcc_cascade *c)
+{
+    tcc_attr tile = tcc_attr_list(&f->attrs, tcc_schedule_keys[TCC_KEY_tile].name);
+    bool all = true;
+    for (int key = 0; key < TCC_KEY_COUNT; key++)
+        all &= key == TCC_KEY_tile || key == TCC_KEY_stages || tcc_schedule_key_is_of_steps(&tcc_schedule_keys[key]) ||
+               !tcc_attr_find(&f->attrs, tcc_schedule_keys[key].name);
+    for (size_t i = 0; i + 1 < tile.list.n && all; i += 2)
+        all = tcc_index_same(tile.list.items[i].s, c->rows) || tcc_index_same(tile.list.items[i].s, c->along);
+    return all;
+}
+
 /* The name of a reduction's index, if a function is such a kernel when its terms are streamed; NULL: it is not. */
 static const char *find_along(tcc_func *f, const char *index, const tcc_type *rows)
 {
@@ -263,21 +276,8 @@ static const char *find_along(tcc_func *f, const char *index, const tcc_type *ro
               find_reductions(&s) && (!s.inside || is_known_before(&s, s.inside));
     for (const tcc_op *op = f->body->first; op && is; op = op->next)
         is = is_op_of_stream(&s, op);
-    return is && tcc_stream_takes_one_sweep(s.arena, f, &s.names) ? s.names.of[0] : NULL;
-}
-
-/* Whether one loop over tiles of an index may be what a schedule asks for: it has tiles of it and of rows, and stages. */
-static bool is_scheduled_so(const tcc_func *f, const char *along)
-{
-    tcc_cascade c;
-    tcc_attr tile = tcc_attr_list(&f->attrs, tcc_schedule_keys[TCC_KEY_tile].name);
-    bool all = tcc_cascade_along(f, along, &c);
-    for (int key = 0; key < TCC_KEY_COUNT; key++)
-        all &= key == TCC_KEY_tile || key == TCC_KEY_stages || tcc_schedule_key_is_of_steps(&tcc_schedule_keys[key]) ||
-               !tcc_attr_find(&f->attrs, tcc_schedule_keys[key].name);
-    for (size_t i = 0; i + 1 < tile.list.n && all; i += 2)
-        all = tcc_index_same(tile.list.items[i].s, c.rows) || tcc_index_same(tile.list.items[i].s, c.along);
-    return all;
+    is = is && is_scheduled_so(f, &s.products) && tcc_stream_takes_one_sweep(s.arena, f, &s.names);
+    return is ? s.names.of[0] : NULL;
 }
 
 bool tcc_streams_recognize(tcc_func *f)
@@ -285,7 +285,6 @@ bool tcc_streams_recognize(tcc_func *f)
     const char *along = NULL;
     for (const tcc_op *op = f->body->first; op && !along; op = op->next)
         along = tcc_is_reduction(op) && over(op) ? find_along(f, over(op), op->results[0].type) : NULL;
-    along = along && is_scheduled_so(f, along) ? along : NULL;
     if (along)
         tcc_attr_set_str(f->ir, &f->attrs, "stream", along);
     return along;

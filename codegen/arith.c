@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "codegen/lower.h"
+#include "ir/number.h"
 
 enum { MAX_ARGS = 3 };
 
@@ -175,11 +176,21 @@ static LLVMValueRef math(tcc_lower *l, tcc_opcode code, tcc_scalar elem, unsigne
     return r ? tcc_lower_cast(l, r, TCC_f32, elem) : NULL;
 }
 
+/* Floats that LLVM has no type for. */
+static bool is_bits(const tcc_lower *l, const tcc_type *type)
+{
+    return is_float(type->elem) && LLVMGetTypeKind(l->types[type->elem]) == LLVMIntegerTypeKind;
+}
+
 static LLVMValueRef constant(const tcc_lower *l, const tcc_op *op)
 {
     const tcc_named_attr *value = tcc_attr_find(&op->attrs, "value");
     tcc_scalar elem = op->results[0].type->elem;
     LLVMTypeRef type = l->types[elem];
+    if (value && is_bits(l, op->results[0].type)) {
+        double f = value->value.kind == TCC_ATTR_INT ? (double)value->value.i : value->value.f;
+        return LLVMConstInt(type, tcc_encode((tcc_cell){.f = tcc_round_float(f, elem)}, elem), false);
+    }
     if (value && value->value.kind == TCC_ATTR_INT) {
         int64_t i = value->value.i;
         return is_float(elem)
@@ -189,12 +200,6 @@ static LLVMValueRef constant(const tcc_lower *l, const tcc_op *op)
     if (value && value->value.kind == TCC_ATTR_FLOAT && is_float(elem))
         return LLVMConstReal(type, value->value.f);
     return NULL;
-}
-
-/* Floats that LLVM has no type for. */
-static bool is_bits(const tcc_lower *l, const tcc_type *type)
-{
-    return is_float(type->elem) && LLVMGetTypeKind(l->types[type->elem]) == LLVMIntegerTypeKind;
 }
 
 static LLVMValueRef lower_elem(tcc_lower *l, const tcc_op *op, const LLVMValueRef *args)
@@ -220,7 +225,7 @@ bool tcc_lower_elementwise(tcc_lower *l, const tcc_op *op)
     for (unsigned k = 0; k < op->n_operands; k++)
         if (is_bits(l, op->operands[k]->type) && op->code != TCC_OP_arith_select)
             return false;
-    if (is_bits(l, op->results[0].type) && op->code != TCC_OP_arith_select)
+    if (is_bits(l, op->results[0].type) && op->code != TCC_OP_arith_select && op->code != TCC_OP_arith_const)
         return false;
     for (unsigned k = 0; k < op->n_operands; k++)
         operands[k] = tcc_lower_elems(l, op->operands[k]);

@@ -38,6 +38,7 @@
 #include "ir/reduction.h"
 #include "passes/arith.h"
 #include "passes/in_step.h"
+#include "passes/softmax.h"
 #include "passes/tile.h"
 
 /* One of the tiles beside each other that a loop takes at a time. */
@@ -66,6 +67,7 @@ typedef struct rows {
     int64_t unit;      /* of so many neighbours that a lane has all or none are */
     tcc_map sweeps;    /* fields: in which sweep they are known, from 1 on */
     tcc_map partial;   /* fields of which lanes have their own: what is computed of partial results */
+    tcc_map powers;    /* what softmax builds */
 } rows;
 
 /* Begins a tile `beyond` a place of the row, or before it by as much as the row begins in a group; NULL: with the row. */
@@ -188,13 +190,21 @@ static void set_groups(const rows *r, const tcc_op *op, tcc_op *access)
         tcc_attr_set_int(r->w->f->ir, &access->attrs, "groups", r->group);
 }
 
+static void compute(rows *r, tcc_op *op)
+{
+    if (tcc_map_get(&r->powers, op))
+        tcc_softmax_op(r->t, op);
+    else
+        tcc_tiling_op(r->t, op);
+}
+
 static void build_op(rows *r, tcc_op *op)
 {
     if (op->code == TCC_OP_tensor_write) {
         set_groups(r, op, tcc_tiler_write(r->w, op));
         return;
     }
-    tcc_tiling_op(r->t, op);
+    compute(r, op);
     if (op->code == TCC_OP_tensor_read)
         set_groups(r, op, tcc_value_map_get(r->t->map, &op->results[0])->def);
 }
@@ -299,7 +309,7 @@ static void build_around(rows *r, uintptr_t sweep)
         if (op->code == TCC_OP_tensor_rescale)
             keep(r, op);
         else
-            tcc_tiling_op(r->t, op);
+            compute(r, op);
     }
 }
 
@@ -540,7 +550,7 @@ static void build_last_factor(rows *r, const ops *reductions, tcc_op *loop, cons
     r->t->partial = &r->partial;
     for (tcc_op *op = r->w->f->body->first; op; op = op->next)
         if (tcc_map_get(&of, op) && is_computed_in(r, op, sweep))
-            tcc_tiling_op(r->t, op);
+            compute(r, op);
     r->t->partial = NULL;
 }
 
@@ -641,7 +651,7 @@ static void build(tcc_tiler *w)
     const tcc_pointwise_tile *tile = &w->held.of;
     const tcc_space *p = &w->space;
     rows r = {.w = w, .p = p, .t = &w->t, .along = p->along, .sweeps = TCC_MAP(w->ctx->scratch),
-              .partial = TCC_MAP(w->ctx->scratch)};
+              .partial = TCC_MAP(w->ctx->scratch), .powers = tcc_softmax_find(w->f, w->ctx->scratch)};
     tcc_attr_set_ints(w->f->ir, &w->grid->attrs, "spread", 3,
                       (int64_t[]){tile->vector, tile->warps[0], tile->warps[1]});
     for (r.unit = p->along ? tile->vector : 1; r.unit > 1 && !is_multiple(&r, r.unit);)

@@ -15,6 +15,11 @@ void tcc_cut_set(tcc_func *step, tcc_cut cut)
     tcc_attr_set_str(step->ir, &step->attrs, "cut", cuts[cut].name);
 }
 
+bool tcc_cut_is(const tcc_func *step, tcc_cut cut)
+{
+    return tcc_attr_is(&step->attrs, "cut", cuts[cut].name);
+}
+
 const char *tcc_cut_meaning(tcc_cut cut)
 {
     return cuts[cut].why;

@@ -14,6 +14,7 @@ typedef enum tcc_cut {
 
 /* Gives a step its attribute `cut`. */
 void tcc_cut_set(tcc_func *step, tcc_cut cut);
+bool tcc_cut_is(const tcc_func *step, tcc_cut cut);
 const char *tcc_cut_meaning(tcc_cut cut);
 /* What the attribute means, the attribute itself where the table does not have it; NULL: there is none. */
 const char *tcc_cut_why(const tcc_func *step);

@@ -4,22 +4,14 @@
 #include <math.h>
 
 #include "ir/access.h"
-#include "ir/normal_form.h"
 #include "ir/reduction.h"
-#include "support/map.h"
+#include "ir/streaming_law.h"
 
-/* Of a reduction: what it was before some terms came, and what it is with them. */
-enum { BEFORE = 1, AFTER = 2 };
+typedef tcc_law law;
+enum { BEFORE = TCC_LAW_BEFORE, AFTER = TCC_LAW_AFTER };
 
 /* How a value changes when terms come: at once, or after reductions that it is computed of. */
 static char first, later;
-
-typedef struct law {
-    tcc_arena *arena;
-    tcc_normal_forms all;
-    tcc_map moves;    /* values that change when terms come */
-    tcc_map forms[3]; /* of values where reductions are as they were BEFORE, and AFTER */
-} law;
 
 static bool is_reduction(const tcc_value *v)
 {
@@ -28,8 +20,7 @@ static bool is_reduction(const tcc_value *v)
 
 /* ---- which reductions ------------------------------------------------------------------------ */
 
-/* The only index over which a sum or an extremum is reduced; NULL: there is no such index. */
-static const char *index_of(const tcc_op *reduce)
+const char *tcc_law_index(const tcc_op *reduce)
 {
     tcc_attr over = tcc_attr_list(&reduce->attrs, "over");
     bool plain = over.list.n == 1 && !tcc_attr_find(&reduce->attrs, "parts") &&
@@ -37,7 +28,7 @@ static const char *index_of(const tcc_op *reduce)
     return plain ? over.list.items[0].s : NULL;
 }
 
-static bool has_index(const tcc_type *field, const char *index)
+bool tcc_law_has_index(const tcc_type *field, const char *index)
 {
     bool has = false;
     for (unsigned d = 0; d < field->rank; d++)
@@ -50,17 +41,13 @@ static bool has_index(const tcc_type *field, const char *index)
 static void *change_of(const tcc_op *op, const char *index, bool needs)
 {
     bool is_reduction = op->code == TCC_OP_tensor_reduce;
-    bool is_of_term = is_reduction && index_of(op) != index && has_index(op->results[0].type, index);
+    bool is_of_term = is_reduction && tcc_law_index(op) != index && tcc_law_has_index(op->results[0].type, index);
     return needs ? &later : is_reduction && !is_of_term ? &first : NULL;
 }
 
-/* Marks what reductions change, of all before `sum`; whether each that the terms of `sum` need is over its index, and
- * needs none itself. */
-static const char *find_moving(law *l, const tcc_op *sum)
+void tcc_law_mark(law *l, const char *index, const tcc_op *from, const tcc_op *end)
 {
-    const char *index = index_of(sum), *wrong = NULL;
-    bool any = false;
-    for (const tcc_op *op = sum->block->first; op != sum; op = op->next) {
+    for (const tcc_op *op = from; op != end; op = op->next) {
         bool needs = false;
         for (unsigned i = 0; i < op->n_operands; i++)
             needs |= tcc_map_get(&l->moves, op->operands[i]) != NULL;
@@ -68,6 +55,15 @@ static const char *find_moving(law *l, const tcc_op *sum)
         if (change)
             *tcc_map_at(&l->moves, &op->results[0]) = change;
     }
+}
+
+/* Marks what reductions change, of all before `sum`; whether each that the terms of `sum` need is over its index, and
+ * needs none itself. */
+static const char *find_moving(law *l, const tcc_op *sum)
+{
+    const char *index = tcc_law_index(sum), *wrong = NULL;
+    bool any = false;
+    tcc_law_mark(l, index, sum->block->first, sum);
     /* Users come before what they use. */
     tcc_map used = TCC_MAP(l->arena);
     for (const tcc_op *op = sum; op && !wrong; op = op->prev) {
@@ -78,7 +74,7 @@ static const char *find_moving(law *l, const tcc_op *sum)
         if (!is_used || op->code != TCC_OP_tensor_reduce || !change)
             continue;
         any = true;
-        if (index_of(op) != index)
+        if (tcc_law_index(op) != index)
             wrong = "the terms of a need a reduction over another index";
         else if (change != &first)
             wrong = "the terms of a need a reduction that needs another one itself";
@@ -88,8 +84,6 @@ static const char *find_moving(law *l, const tcc_op *sum)
 
 /* ---- normal forms ----------------------------------------------------------------------------- */
 
-static const tcc_normal_form *form_of(law *l, const tcc_value *v, int when);
-
 /* What is not a sum, product, quotient or exponential: a function of what it is computed of. */
 static const tcc_normal_form *form_of_function(law *l, const tcc_op *op, int when)
 {
@@ -97,7 +91,7 @@ static const tcc_normal_form *form_of_function(law *l, const tcc_op *op, int whe
     const tcc_normal_form *args[3];
     bool plain = op->n_operands <= 3 && op->n_results == 1;
     for (unsigned i = 0; plain && i < op->n_operands; i++)
-        args[i] = form_of(l, op->operands[i], when);
+        args[i] = tcc_law_form(l, op->operands[i], when);
     bool is_known = plain && (op->attrs.len == 0 || op->code == TCC_OP_arith_cast) &&
                     tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE;
     if (!is_known)
@@ -130,7 +124,7 @@ static const tcc_normal_form *form_of_op(law *l, const tcc_op *op, int when)
         return form_of_function(l, op, when);
     const tcc_normal_form *a[3] = {0};
     for (unsigned i = 0; i < op->n_operands && i < 3; i++)
-        a[i] = is_float(op->operands[i]) ? form_of(l, op->operands[i], when) : NULL;
+        a[i] = is_float(op->operands[i]) ? tcc_law_form(l, op->operands[i], when) : NULL;
     switch (op->code) {
     case TCC_OP_arith_add: return tcc_nf_add(all, a[0], 1, a[1]);
     case TCC_OP_arith_sub: return tcc_nf_add(all, a[0], -1, a[1]);
@@ -139,7 +133,7 @@ static const tcc_normal_form *form_of_op(law *l, const tcc_op *op, int when)
     case TCC_OP_arith_div: return tcc_nf_div(all, a[0], a[1]);
     case TCC_OP_arith_fma: return tcc_nf_add(all, a[2], 1, tcc_nf_mul(all, a[0], a[1]));
     case TCC_OP_arith_select: {
-        const tcc_normal_form *form = form_of_select(l, op, when, form_of);
+        const tcc_normal_form *form = form_of_select(l, op, when, tcc_law_form);
         return form ? form : form_of_function(l, op, when);
     }
     case TCC_OP_math_exp: return tcc_nf_exp(all, a[0]);
@@ -152,8 +146,7 @@ static const tcc_normal_form *form_of_op(law *l, const tcc_op *op, int when)
     }
 }
 
-/* What reductions do not change is an unknown, the same before and after. */
-static const tcc_normal_form *form_of(law *l, const tcc_value *v, int when)
+const tcc_normal_form *tcc_law_form(law *l, const tcc_value *v, int when)
 {
     void **known = tcc_map_at(&l->forms[when], v);
     const tcc_op *op = v->def;
@@ -182,34 +175,33 @@ static bool rounds_by_a_part(const tcc_op *cast)
     return is_float(cast->operands[0]) && is_float(&cast->results[0]) && tcc_scalar_bits(elem) >= 16;
 }
 
-/* The form of terms, in whose factors rounding is multiplication by a number close to 1, the same before and after: by
- * its part of a term the sum is wrong at most. Elsewhere, as in an exponent, it is another function. */
-static const tcc_normal_form *form_of_terms(law *l, const tcc_value *v, int when)
+const tcc_normal_form *tcc_law_form_of_terms(law *l, const tcc_value *v, int when)
 {
     static const char rounding;
     tcc_normal_forms *all = &l->all;
     const tcc_op *op = v->def;
     const tcc_normal_form *form = NULL;
     if (!op || !tcc_map_get(&l->moves, v) || is_reduction(v) || !is_float(v))
-        return form_of(l, v, when);
+        return tcc_law_form(l, v, when);
     switch (op->code) {
     case TCC_OP_arith_mul:
-        return tcc_nf_mul(all, form_of_terms(l, op->operands[0], when), form_of_terms(l, op->operands[1], when));
+        return tcc_nf_mul(all, tcc_law_form_of_terms(l, op->operands[0], when),
+                          tcc_law_form_of_terms(l, op->operands[1], when));
     case TCC_OP_arith_div:
-        return tcc_nf_div(all, form_of_terms(l, op->operands[0], when), form_of(l, op->operands[1], when));
+        return tcc_nf_div(all, tcc_law_form_of_terms(l, op->operands[0], when), tcc_law_form(l, op->operands[1], when));
     case TCC_OP_arith_neg:
-        return tcc_nf_add(all, tcc_nf_number(all, 0), -1, form_of_terms(l, op->operands[0], when));
-    case TCC_OP_arith_select: form = form_of_select(l, op, when, form_of_terms); break;
+        return tcc_nf_add(all, tcc_nf_number(all, 0), -1, tcc_law_form_of_terms(l, op->operands[0], when));
+    case TCC_OP_arith_select: form = form_of_select(l, op, when, tcc_law_form_of_terms); break;
     case TCC_OP_arith_cast:
         if (!rounds_by_a_part(op))
             break;
-        form = form_of_terms(l, op->operands[0], when);
+        form = tcc_law_form_of_terms(l, op->operands[0], when);
         if (!tcc_scalar_widens(op->operands[0]->type->elem, op->results[0].type->elem))
             form = tcc_nf_mul(all, form, tcc_nf_atom(all, &rounding, (int)v->type->elem, false, 0, NULL));
         break;
     default: break;
     }
-    return form ? form : form_of(l, v, when);
+    return form ? form : tcc_law_form(l, v, when);
 }
 
 /* ---- the law ---------------------------------------------------------------------------------- */
@@ -231,7 +223,7 @@ const char *tcc_streaming_wrong(const tcc_op *rescale, tcc_arena *arena)
     const tcc_op *sum = rescale->operands[0]->def;
     law l = {.arena = arena, .all = {.arena = arena}, .moves = TCC_MAP(arena)};
     l.forms[BEFORE] = l.forms[AFTER] = TCC_MAP(arena);
-    if (!sum || sum->code != TCC_OP_tensor_reduce || tcc_reduction_of(sum) != TCC_REDUCTION_SUM || !index_of(sum))
+    if (!sum || sum->code != TCC_OP_tensor_reduce || tcc_reduction_of(sum) != TCC_REDUCTION_SUM || !tcc_law_index(sum))
         return "a is not a sum over one index";
     const char *wrong = find_moving(&l, sum);
     if (wrong)
@@ -239,9 +231,9 @@ const char *tcc_streaming_wrong(const tcc_op *rescale, tcc_arena *arena)
     if (sum->n_operands > 1 && tcc_map_get(&l.moves, sum->operands[1]))
         return "which terms a has depends on a reduction";
     mark_factor(&l, sum, rescale);
-    const tcc_normal_form *before = form_of_terms(&l, sum->operands[0], BEFORE),
-                          *after = form_of_terms(&l, sum->operands[0], AFTER);
-    const tcc_normal_form *factor = form_of(&l, rescale->operands[1], AFTER);
+    const tcc_normal_form *before = tcc_law_form_of_terms(&l, sum->operands[0], BEFORE),
+                          *after = tcc_law_form_of_terms(&l, sum->operands[0], AFTER);
+    const tcc_normal_form *factor = tcc_law_form(&l, rescale->operands[1], AFTER);
     if (l.all.too_long)
         return "the terms of a are too long to be compared";
     return tcc_nf_equal(&l.all, tcc_nf_mul(&l.all, factor, before), after)
@@ -266,7 +258,7 @@ static bool needs_reduction(const tcc_op *op, const char *index, tcc_arena *aren
         tcc_attr over = tcc_attr_list(&in->attrs, "over");
         for (size_t i = 0; in->code == TCC_OP_tensor_reduce && i < over.list.n; i++)
             needs |= tcc_dim_equal(tcc_index_extent(f, over.list.items[i].s), extent) &&
-                     !has_index(in->results[0].type, index);
+                     !tcc_law_has_index(in->results[0].type, index);
     }
     return needs;
 }
@@ -282,7 +274,7 @@ static bool is_summed(const tcc_op *op, const char *index, tcc_arena *arena)
             uses |= tcc_map_get(&of, user->operands[i]) != NULL;
         if (!uses || !user->n_results)
             continue;
-        if (user->code == TCC_OP_tensor_reduce && !has_index(user->results[0].type, index))
+        if (user->code == TCC_OP_tensor_reduce && !tcc_law_has_index(user->results[0].type, index))
             return true;
         *tcc_map_at(&of, &user->results[0]) = (void *)user;
     }

@@ -16,6 +16,11 @@
  * compilers have found A with is not used: both sides are brought into a normal form. */
 const char *tcc_streaming_wrong(const tcc_op *rescale, tcc_arena *arena);
 
+/* Proves it for parts of the terms: `parts` reduces some of them for each value of the index `part`, and stores what
+ * that gives; `merge` makes of these what reductions of all terms give. Each term is in one part, each part in the result
+ * once, and sums are multiplied by an A. Where a part's extremum is what no terms give, it has none. */
+const char *tcc_streaming_merge_wrong(const tcc_func *merge, const tcc_func *parts, const char *part, tcc_arena *arena);
+
 /* Whether an op rounds to f16 or bf16 what depends on a reduction over an index, for a sum over the same index. It may
  * then be rounded relative to what the reduction is of some of the terms. */
 bool tcc_streaming_rounds(const tcc_op *op, tcc_arena *arena);

@@ -26,6 +26,7 @@
 #include "ir/plan.h"
 #include "ir/rules.h"
 #include "ir/signature.h"
+#include "ir/streaming.h"
 #include "support/map.h"
 
 enum { MAX_ELEMENTS = 1 << 24 }; /* of a tile, of all stages of one, of a thread's vec */
@@ -411,6 +412,35 @@ static void check_grid(verifier *v)
         func_error(v, "has an attribute 'grid' that is not a list of numbers of CTAs, such as ($M + 127) / 128");
 }
 
+/* Whether a function still is of reductions of fields, of parameters as they were. */
+static bool reduces_fields(const tcc_func *f)
+{
+    const tcc_op *op = f->body->first;
+    while (op && op->code != TCC_OP_tensor_reduce)
+        op = op->next;
+    return op && !tcc_attr_find(&f->attrs, "args");
+}
+
+static void check_merges(verifier *v)
+{
+    tcc_attr merges = tcc_attr_list(&v->func->attrs, "merges");
+    bool ok = merges.list.n == 2;
+    for (size_t i = 0; i < merges.list.n; i++)
+        ok &= merges.list.items[i].kind == TCC_ATTR_STR;
+    if (!tcc_attr_find(&v->func->attrs, "merges"))
+        return;
+    const tcc_func *parts = ok ? tcc_func_find(v->func->ir, merges.list.items[0].s) : NULL;
+    if (!parts) {
+        func_error(v, "has an attribute 'merges' that is not a function of the module and an index");
+        return;
+    }
+    bool is_there = reduces_fields(v->func) && reduces_fields(parts);
+    const char *wrong =
+        is_there ? tcc_streaming_merge_wrong(v->func, parts, merges.list.items[1].s, v->base.arena) : NULL;
+    if (wrong)
+        func_error(v, tcc_arena_printf(v->base.arena, "merges %s: %s", parts->name, wrong));
+}
+
 static void check_extents(verifier *v)
 {
     tcc_attr extents = tcc_attr_list(&v->func->attrs, "extents");
@@ -460,6 +490,7 @@ bool tcc_func_verify(const tcc_func *f, unsigned levels, tcc_diag *diag)
     check_cost(&v);
     check_grid(&v);
     check_extents(&v);
+    check_merges(&v);
     check_axes(&v);
     v.base.ok &= tcc_verify_func_attrs(f, v.base.arena, diag);
     check_block(&v, f->body);

@@ -5,6 +5,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "ir/assume.h"
+#include "ir/cut.h"
 #include "ir/machine.h"
 #include "ir/reduction.h"
 #include "ir/schedule_key.h"
@@ -14,6 +15,10 @@
 #include "passes/skeleton.h"
 
 enum { MOST = 128, STEP = 16, STAGES = 2, SWIZZLE = 128, GROUP = 1024, WARPGROUPS = 2 };
+
+/* Parts of terms are of few rows: a warpgroup has them, in tiles of which several CTAs have room beside each other, so
+ * that some load while others begin or end. What they give is stored as it is. */
+enum { MOST_OF_PART = 64, STAGES_OF_PART = 3 };
 
 /* Whether a field of scores is a score, one times a number, or what exponentials make of these. */
 static bool is_plain(const tcc_op *op)
@@ -95,27 +100,30 @@ static tcc_status read_tile(tcc_choice *ch, const tcc_cascade *c)
     return TCC_OK;
 }
 
-/* The most elements along the streamed index for which there is room; else as few as there can be. */
+/* The most elements along the streamed index for which there is room; else as few as there can be. Parts begin at
+ * multiples of tiles. */
 static void choose_depth(tcc_choice *ch, const tcc_cascade *c)
 {
-    for (ch->s.k = MOST; ch->s.k > STEP && !has_room(ch, c); ch->s.k -= STEP)
-        ;
+    bool is_part = tcc_cut_is(ch->f, TCC_CUT_part);
+    for (ch->s.k = is_part ? MOST_OF_PART : MOST; ch->s.k > STEP && !has_room(ch, c);)
+        ch->s.k -= is_part ? ch->s.k / 2 : STEP;
 }
 
 tcc_status tcc_choose_stream(tcc_choice *ch)
 {
     tcc_cascade c;
     tcc_schedule *s = &ch->s;
+    bool is_part = tcc_cut_is(ch->f, TCC_CUT_part);
     if (!tcc_cascade_of(ch->f, &c))
         return TCC_OK;
     *s = (tcc_schedule){.target = ch->target,
-                        .m = WARPGROUPS * TCC_WGMMA_ROWS,
+                        .m = (is_part ? 1 : WARPGROUPS) * TCC_WGMMA_ROWS,
                         .n = tcc_index_extent(ch->f, c.columns).size,
                         .k = MOST,
-                        .stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, STAGES),
+                        .stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, is_part ? STAGES_OF_PART : STAGES),
                         .producer = TCC_PRODUCER_WARPGROUP,
                         .swizzle = SWIZZLE,
-                        .epilogue = TCC_STORING_TMA,
+                        .epilogue = is_part ? TCC_STORING_INTERLEAVED : TCC_STORING_TMA,
                         .instr = TCC_INSTR_WGMMA,
                         .group = GROUP,
                         .cluster_m = 1,

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "ir/assume.h"
+#include "ir/cut.h"
 #include "ir/schedule_key.h"
 #include "ir/signature.h"
 #include "passes/choose_axes.h"
@@ -677,7 +678,7 @@ static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_spa
 /* ---- kernels that stream ------------------------------------------------------------------- */
 
 /* A variant whose last tile along the streamed index may go beyond its end, and one where it does not: what is beyond
- * need not be masked. All is copied by TMA. */
+ * need not be masked. Parts may have fewer terms than a tile in any case. All is copied by TMA. */
 static tcc_status choose_stream(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *c)
 {
     enum { WHOLE_TILES = 128 }; /* of which tiles along the index are parts */
@@ -687,7 +688,7 @@ static tcc_status choose_stream(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space 
     assume_others(f, c, &tcc_copying_by_tma);
     if (c->k_extent.name)
         tcc_assume(f, "min", c->k_extent.name, 1);
-    if (!c->k_extent.name || tcc_assumes_multiple(f, c->k_extent, WHOLE_TILES, &by))
+    if (!c->k_extent.name || tcc_assumes_multiple(f, c->k_extent, WHOLE_TILES, &by) || tcc_cut_is(f, TCC_CUT_part))
         return TCC_OK;
     add_variant(ctx, f, "any");
     tcc_assume(f, "multiple", c->k_extent.name, WHOLE_TILES);

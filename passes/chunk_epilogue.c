@@ -283,17 +283,17 @@ static bool size_chunks(tcc_chunks *e)
     return e->rows > 0 && e->cols > 0 && e->m % e->rows == 0 && e->n % e->cols == 0;
 }
 
-/* The tile, and its chunks: of the first store. */
+/* The tile, and its chunks: of the stores together, for some may be of values that rows, or columns, have. */
 static bool measure(tcc_chunks *e, const tcc_op *first)
 {
-    while (first && first->code != TCC_OP_tile_store)
-        first = first->next;
-    if (!first || TCC_VIEW(tile_store, first)->a->type->rank != 2)
-        return false;
-    const tcc_dim *dims = TCC_VIEW(tile_store, first)->a->type->dims;
-    e->m = dims[0].size;
-    e->n = dims[1].size;
-    if (!size_chunks(e))
+    for (const tcc_op *op = first; op; op = op->next) {
+        const tcc_type *t = op->code == TCC_OP_tile_store ? TCC_VIEW(tile_store, op)->a->type : NULL;
+        if (t && t->rank != 2)
+            return false;
+        e->m = t && t->dims[0].size > e->m ? t->dims[0].size : e->m;
+        e->n = t && t->dims[1].size > e->n ? t->dims[1].size : e->n;
+    }
+    if (!e->m || !size_chunks(e))
         return false;
     e->n_blocks = e->m / e->rows;
     e->n_columns = e->n / e->cols;

@@ -3,32 +3,7 @@
 
 #include <string.h>
 
-/* What a field or number of i32 is, if it is computed of indices and dimensions alone; else NULL. */
-static const tcc_index_expr *expr_of(const tcc_value *v)
-{
-    const tcc_op *op = v->def;
-    if (!op || v->type->elem != TCC_i32)
-        return NULL;
-    tcc_ir *ir = op->block->func->ir;
-    int64_t number;
-    if (tcc_value_is_int(v, &number))
-        return tcc_index_number(ir, number);
-    if (op->code == TCC_OP_tensor_index)
-        return tcc_index_name(ir, tcc_attr_str(&op->attrs, "name", ""));
-    if (op->code == TCC_OP_tensor_dim)
-        return tcc_index_dim(ir, tcc_attr_str(&op->attrs, "name", ""));
-    const tcc_index_expr *x = op->n_operands == 2 ? expr_of(op->operands[0]) : NULL;
-    const tcc_index_expr *y = x ? expr_of(op->operands[1]) : NULL;
-    if (!y)
-        return NULL;
-    switch (op->code) {
-    case TCC_OP_arith_add: return tcc_index_add(ir, x, y);
-    case TCC_OP_arith_sub: return tcc_index_sub(ir, x, y);
-    case TCC_OP_arith_mul: return tcc_index_mul(ir, x, y);
-    case TCC_OP_arith_floor_div: return tcc_index_div(ir, x, y);
-    default: return NULL;
-    }
-}
+#include "ir/index_value.h"
 
 /* x < 0, where x = c + index or c - index. */
 static bool add_bound(tcc_ir *ir, tcc_domain *d, const tcc_index_expr *x, const char *index)
@@ -45,15 +20,56 @@ static bool add_bound(tcc_ir *ir, tcc_domain *d, const tcc_index_expr *x, const 
     return true;
 }
 
+/* The only quotient with an index, which x has once: times 1 or -1, *sign; NULL: there is no such quotient. */
+static const tcc_index_factor *find_quotient(const tcc_index_expr *x, const char *index, int64_t *sign)
+{
+    const tcc_index_factor *found = NULL;
+    for (size_t i = 0; i < x->n; i++) {
+        const tcc_index_term *t = &x->terms[i];
+        for (size_t k = 0; k < t->n; k++) {
+            const tcc_index_factor *f = &t->factors[k];
+            bool has = f->kind == TCC_FACTOR_QUOTIENT ? tcc_index_has(f->of, TCC_FACTOR_INDEX, index)
+                                                      : f->kind == TCC_FACTOR_INDEX && tcc_index_same(f->name, index);
+            if (!has)
+                continue;
+            if (found || t->n > 1 || f->kind != TCC_FACTOR_QUOTIENT || (t->number != 1 && t->number != -1))
+                return NULL;
+            found = f;
+            *sign = t->number;
+        }
+    }
+    return found;
+}
+
+/* x < 0, where x = r + of / by or r - of / by: of < -r * by, or of >= (r + 1) * by. */
+static bool add_bound_of_quotient(tcc_ir *ir, tcc_domain *d, const tcc_index_expr *x, const char *index)
+{
+    int64_t sign;
+    const tcc_index_factor *q = find_quotient(x, index, &sign);
+    if (!q)
+        return false;
+    const tcc_index_expr *value = tcc_index_div(ir, q->of, q->by), *zero = tcc_index_number(ir, 0);
+    const tcc_index_expr *r = sign > 0 ? tcc_index_sub(ir, x, value) : tcc_index_add(ir, x, value);
+    const tcc_index_expr *bound = sign > 0 ? r : tcc_index_add(ir, r, tcc_index_number(ir, 1));
+    const tcc_index_expr *edge = tcc_index_mul(ir, tcc_index_sub(ir, zero, bound), q->by);
+    if (!edge)
+        return false;
+    if (sign > 0) /* of - edge < 0 */
+        return add_bound(ir, d, tcc_index_sub(ir, q->of, edge), index);
+    /* -edge - of <= 0 */
+    const tcc_index_expr *least = tcc_index_sub(ir, tcc_index_sub(ir, zero, edge), q->of);
+    return least && add_bound(ir, d, tcc_index_sub(ir, least, tcc_index_number(ir, 1)), index);
+}
+
 /* x < y, or x <= y. */
 static bool add_comparison(tcc_domain *d, const tcc_value *x, const tcc_value *y, bool or_equal, const char *index)
 {
-    const tcc_index_expr *less = expr_of(x), *more = expr_of(y);
+    const tcc_index_expr *less = tcc_index_of_value(x), *more = tcc_index_of_value(y);
     if (!less || !more)
         return false;
     tcc_ir *ir = x->def->block->func->ir;
-    const tcc_index_expr *difference = tcc_index_sub(ir, less, more);
-    return add_bound(ir, d, tcc_index_sub(ir, difference, tcc_index_number(ir, or_equal)), index);
+    const tcc_index_expr *left = tcc_index_sub(ir, tcc_index_sub(ir, less, more), tcc_index_number(ir, or_equal));
+    return left && (add_bound(ir, d, left, index) || add_bound_of_quotient(ir, d, left, index));
 }
 
 /* Whether nothing of it is left out. */

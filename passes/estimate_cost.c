@@ -208,7 +208,7 @@ static tcc_attr expr_of_op(estimate *e, tcc_expr_code code, const tcc_op *op, in
 
 static tcc_attr expr_of(estimate *e, const tcc_value *v, int depth)
 {
-    enum { DEEP = 8 };
+    enum { DEEP = 12 };
     const tcc_op *op = v->def;
     switch (op && depth < DEEP ? op->code : TCC_OP_COUNT) {
     case TCC_OP_arith_const: { /* no expression has a negative number */
@@ -218,7 +218,9 @@ static tcc_attr expr_of(estimate *e, const tcc_value *v, int depth)
     case TCC_OP_tensor_dim:
         return (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_attr_str(&op->attrs, "name", "")};
     case TCC_OP_arith_add: return expr_of_op(e, TCC_EXPR_add, op, depth);
+    case TCC_OP_arith_sub: return expr_of_op(e, TCC_EXPR_sub, op, depth);
     case TCC_OP_arith_mul: return expr_of_op(e, TCC_EXPR_mul, op, depth);
+    case TCC_OP_arith_floor_div:
     case TCC_OP_arith_div: return expr_of_op(e, TCC_EXPR_div, op, depth);
     case TCC_OP_arith_max: return expr_of_op(e, TCC_EXPR_max, op, depth);
     case TCC_OP_arith_min: return expr_of_op(e, TCC_EXPR_min, op, depth);

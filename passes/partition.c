@@ -40,6 +40,7 @@
 #include "passes/rows.h"
 #include "passes/slice.h"
 #include "passes/space.h"
+#include "passes/split_streams.h"
 #include "passes/stored_value.h"
 #include "passes/streams.h"
 
@@ -281,8 +282,7 @@ static void drop_schedule(tcc_func *f)
             tcc_attr_remove(&f->attrs, tcc_schedule_keys[i].name);
 }
 
-/* Its copy, of which the name says what it is. */
-static tcc_func *copy(tcc_func *f, const char *what)
+tcc_func *tcc_partition_copy(tcc_func *f, const char *what)
 {
     const char *name = tcc_arena_printf(f->ir->arena, "%s__%s", f->name, what);
     for (int i = 2; tcc_func_find(f->ir, name); i++)
@@ -290,15 +290,14 @@ static tcc_func *copy(tcc_func *f, const char *what)
     return tcc_func_clone(f, name);
 }
 
-/* A copy of f that is a step before it, after the others. */
-static tcc_func *add_step(tcc_func *f, const char *what, tcc_cut why)
+tcc_func *tcc_partition_add_step(tcc_func *f, const char *what, tcc_cut why)
 {
     tcc_ir *ir = f->ir;
     tcc_attr before = tcc_attr_list(&f->attrs, "before");
     const char **names = TCC_NEW_ARRAY(ir->arena, const char *, before.list.n + 1);
     for (size_t i = 0; i < before.list.n; i++)
         names[i] = before.list.items[i].s;
-    tcc_func *step = copy(f, what);
+    tcc_func *step = tcc_partition_copy(f, what);
     tcc_attr_remove(&step->attrs, "before");
     tcc_attr_set_int(ir, &step->attrs, "step", 1);
     tcc_attr_set_str(ir, &step->attrs, "kernel", tcc_func_kernel(f));
@@ -336,7 +335,7 @@ static const tcc_type *stored_order(const tcc_func *f, const tcc_value *v)
     return tcc_type_get(f->ir, TCC_KIND_field, field->elem, field->rank, dims);
 }
 
-static const tcc_type *stored_type(const tcc_func *f, const tcc_type *field)
+const tcc_type *tcc_partition_stored_type(const tcc_func *f, const tcc_type *field)
 {
     tcc_dim *dims = TCC_NEW_ARRAY(f->ir->arena, tcc_dim, field->rank);
     for (unsigned d = 0; d < field->rank; d++)
@@ -353,8 +352,7 @@ static void join_reads(tcc_op *read)
             tcc_replace_uses(&op->results[0], &read->results[0]);
 }
 
-/* What its tensor in the workspace is called. */
-static const char *name_of(const tcc_value *v)
+const char *tcc_partition_name_of(const tcc_value *v)
 {
     const char *otherwise = tcc_is_reduction(v->def)                     ? tcc_attr_str(&v->def->attrs, "kind", "")
                             : v->def->code == TCC_OP_tensor_read     ? TCC_VIEW(tensor_read, v->def)->tensor->name
@@ -453,10 +451,10 @@ static void cut_value(tcc_func *f, const part *p, tcc_arena *scratch)
         if (op == cut->def || is_parted_with(f, cut, op) || tcc_map_get(&beside, op)) {
             tcc_value *v = &op->results[0];
             stored s = {.v = v, .order = stored_order(f, v)};
-            s.tensor = tcc_func_add_workspace(f, stored_type(f, s.order), name_of(v));
+            s.tensor = tcc_func_add_workspace(f, tcc_partition_stored_type(f, s.order), tcc_partition_name_of(v));
             TCC_PUSH(scratch, &all, s);
         }
-    tcc_func *step = add_step(f, name_of(cut), p->why);
+    tcc_func *step = tcc_partition_add_step(f, tcc_partition_name_of(cut), p->why);
     for (size_t i = 0; i < all.len; i++)
         all.data[i].same = &op_in(step, f, all.data[i].v->def)->results[0];
     for (tcc_op *op = step->body->first, *next; op; op = next) {
@@ -473,11 +471,11 @@ static void cut_value(tcc_func *f, const part *p, tcc_arena *scratch)
 }
 
 /* Lets a step write the outputs of an index space. */
-static void cut_writes(tcc_func *f, const part *p, tcc_arena *scratch)
+static tcc_func *cut_writes(tcc_func *f, const part *p, tcc_arena *scratch)
 {
     tcc_op *write = p->write;
     const tcc_value *tensor = TCC_VIEW(tensor_write, write)->tensor;
-    tcc_func *step = add_step(f, tensor->name ? tensor->name : "output", p->why);
+    tcc_func *step = tcc_partition_add_step(f, tensor->name ? tensor->name : "output", p->why);
     for (tcc_op *op = f->body->first, *in = step->body->first, *next, *next_in; op; op = next, in = next_in) {
         next = op->next;
         next_in = in->next;
@@ -487,6 +485,13 @@ static void cut_writes(tcc_func *f, const part *p, tcc_arena *scratch)
     tcc_op_erase(write);
     tcc_erase_dead(step, scratch);
     tcc_erase_dead(f, scratch);
+    return step;
+}
+
+tcc_func *tcc_partition_cut_outputs(tcc_pass_ctx *ctx, tcc_func *f)
+{
+    part p = {.write = find_other_write(f), .why = TCC_CUT_space};
+    return p.write ? cut_writes(f, &p, ctx->scratch) : NULL;
 }
 
 /* Whether what the schedule separates is there. */
@@ -549,20 +554,23 @@ static tcc_status cut(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     }
 }
 
-/* One loop serves launches for which variants of it are; steps, which a copy is cut into, serve all. */
+/* One loop serves launches for which variants of it are, and so does one in parts; steps, which a copy is cut into, serve
+ * all. */
 static tcc_status add_steps(tcc_pass_ctx *ctx, tcc_func *f)
 {
     bool changed;
     tcc_status status = join_equal(ctx, f);
     if (status)
         return status;
-    tcc_func *steps = copy(f, "steps");
+    tcc_func *steps = tcc_partition_copy(f, "steps");
     tcc_attr_set_str(f->ir, &steps->attrs, "kernel", tcc_func_kernel(f));
     tcc_attr_set_str(f->ir, &steps->attrs, "part", steps->name);
     tcc_attr_remove(&steps->attrs, "stream");
     tcc_attr_remove(&steps->attrs, tcc_schedule_keys[TCC_KEY_fuse].name); /* it is fused where that is possible */
     drop_schedule(steps);                                                 /* it is the loop's */
-    return cut(ctx, steps, &changed);
+    tcc_func *split = tcc_streams_split(ctx, f);
+    status = split ? cut(ctx, split, &changed) : TCC_OK;
+    return status ? status : cut(ctx, steps, &changed);
 }
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)

@@ -403,11 +403,12 @@ bool tcc_stream_takes_one_sweep(tcc_arena *scratch, const tcc_func *f, const tcc
 /* ---- the pass ------------------------------------------------------------------------------------ */
 
 /* Lets what the loop over terms computes come before all else. */
-static void order_loop(streaming *s, tcc_func *f)
+static void order_loop(tcc_arena *scratch, tcc_func *f, const char *index)
 {
-    tcc_map needed = TCC_MAP(s->scratch);
+    const streaming s = {.index = {1, {index}}};
+    tcc_map needed = TCC_MAP(scratch);
     for (tcc_op *op = f->body->last; op; op = op->prev) {
-        bool is = op->code == TCC_OP_tensor_rescale || (tcc_is_reduction(op) && is_reduced(s, op)) ||
+        bool is = op->code == TCC_OP_tensor_rescale || (tcc_is_reduction(op) && is_reduced(&s, op)) ||
                   tcc_map_get(&needed, op);
         if (!is)
             continue;
@@ -420,7 +421,7 @@ static void order_loop(streaming *s, tcc_func *f)
     TCC_VEC(tcc_op *) after = {0};
     for (tcc_op *op = f->body->first; op != f->body->last; op = op->next)
         if (!tcc_map_get(&needed, op))
-            TCC_PUSH(s->scratch, &after, op);
+            TCC_PUSH(scratch, &after, op);
     for (size_t i = 0; i < after.len; i++)
         tcc_op_move(&end, after.data[i]);
 }
@@ -436,21 +437,25 @@ static const char *index_of(const tcc_func *f)
     return swept ? row : tcc_attr_str(&f->attrs, "stream", NULL);
 }
 
-static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+bool tcc_stream_keep_in_step(tcc_arena *scratch, tcc_func *f, const char *index)
 {
-    const char *index = index_of(f);
-    streaming s = {.scratch = ctx->scratch, .index = {1, {index}}};
+    streaming s = {.scratch = scratch, .index = {1, {index}}, .moves = TCC_MAP(scratch), .factors = TCC_MAP(scratch)};
     sums found = {0};
-    s.moves = s.factors = TCC_MAP(ctx->scratch);
-    s.before = tcc_value_map_create(ctx->scratch);
-    if (!index)
-        return TCC_OK;
+    s.before = tcc_value_map_create(scratch);
     find_sums(&s, f, &found);
     for (size_t i = 0; i < found.len; i++)
         write_rescale(&s, found.data[i]);
-    *changed |= found.len;
+    return found.len;
+}
+
+static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+{
+    const char *index = index_of(f);
+    if (!index)
+        return TCC_OK;
+    *changed |= tcc_stream_keep_in_step(ctx->scratch, f, index);
     if (tcc_attr_find(&f->attrs, "stream"))
-        order_loop(&s, f);
+        order_loop(ctx->scratch, f, index);
     return TCC_OK;
 }
 

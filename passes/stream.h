@@ -20,4 +20,7 @@ bool tcc_stream_has_name(const tcc_stream_names *names, const char *x);
  * pass finds what they are multiplied by. Reductions over other indices are of each term. */
 bool tcc_stream_takes_one_sweep(tcc_arena *scratch, const tcc_func *f, const tcc_stream_names *index);
 
+/* Writes what such sums are multiplied by into a function; whether there are any. */
+bool tcc_stream_keep_in_step(tcc_arena *scratch, tcc_func *f, const char *index);
+
 #endif

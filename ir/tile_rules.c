@@ -14,14 +14,19 @@ typedef tcc_verifier verifier;
 
 void tcc_verify_spread(verifier *v, const tcc_op *op, int64_t warps)
 {
-    enum { MOST_WARPS = 32, MOST_NEIGHBOURS = 16, BLOCK = 3 };
-    size_t n = tcc_attr_list(&op->attrs, "spread").list.n == BLOCK + 1 ? BLOCK + 1 : BLOCK;
+    enum { MOST_WARPS = 32, MOST_NEIGHBOURS = 16, BLOCK = 3, LANES = 4 };
+    size_t n = tcc_attr_list(&op->attrs, "spread").list.n;
+    n = n == BLOCK + 1 || n == LANES + 1 ? n : BLOCK;
     const tcc_attr *spread =
         tcc_attr_find(&op->attrs, "spread") ? tcc_verify_ints(v, op, "spread", n, 1, MOST_WARPS) : NULL;
     if (!spread)
         return;
     int64_t all = spread[1].i * spread[2].i, vector = spread[0].i;
-    if (n > BLOCK && (spread[BLOCK].i != vector || (vector != 4 && vector != 8)))
+    bool blocks = n > BLOCK && spread[BLOCK].i != 1;
+    if (n > LANES && (blocks || spread[LANES].i & (spread[LANES].i - 1)))
+        ERROR(v, op, "spread is of %lld rows of lanes, %lld in each, expected a power of two, and 1",
+              (long long)spread[LANES].i, (long long)spread[BLOCK].i);
+    else if (n == BLOCK + 1 && (spread[BLOCK].i != vector || (vector != 4 && vector != 8)))
         ERROR(v, op, "spread is of blocks of %lld x %lld, expected 4 x 4 or 8 x 8", (long long)spread[BLOCK].i,
               (long long)vector);
     if (vector > MOST_NEIGHBOURS || vector & (vector - 1))

@@ -75,18 +75,30 @@ bool tcc_mma_is_held(tcc_ir *ir, const tcc_op *mma, const tcc_op *role, tcc_hold
 /* Rows as vectors take them, whatever is done with the tile. Warps that are below each other, and beside each other. */
 static const tcc_type *hold_in_rows(tcc_ir *ir, const tcc_type *t, const tcc_op *role, tcc_hold_as as)
 {
-    static const tcc_fragment_id rows[] = {TCC_FRAGMENT_row1, TCC_FRAGMENT_row2, TCC_FRAGMENT_row4,
-                                           TCC_FRAGMENT_row8, TCC_FRAGMENT_row16};
+    enum { BLOCK = 3, LANES = 4, VECTORS = 5, ROWS = 6 }; /* rows in a lane, and of lanes, if they are given */
+    static const tcc_fragment_id rows[VECTORS][ROWS] = {
+        {TCC_FRAGMENT_row1, TCC_FRAGMENT_row1_2, TCC_FRAGMENT_row1_4, TCC_FRAGMENT_row1_8,
+         TCC_FRAGMENT_row1_16, TCC_FRAGMENT_row1_32},
+        {TCC_FRAGMENT_row2, TCC_FRAGMENT_row2_2, TCC_FRAGMENT_row2_4, TCC_FRAGMENT_row2_8,
+         TCC_FRAGMENT_row2_16, TCC_FRAGMENT_row2_32},
+        {TCC_FRAGMENT_row4, TCC_FRAGMENT_row4_2, TCC_FRAGMENT_row4_4, TCC_FRAGMENT_row4_8,
+         TCC_FRAGMENT_row4_16, TCC_FRAGMENT_row4_32},
+        {TCC_FRAGMENT_row8, TCC_FRAGMENT_row8_2, TCC_FRAGMENT_row8_4, TCC_FRAGMENT_row8_8,
+         TCC_FRAGMENT_row8_16, TCC_FRAGMENT_row8_32},
+        {TCC_FRAGMENT_row16, TCC_FRAGMENT_row16_2, TCC_FRAGMENT_row16_4, TCC_FRAGMENT_row16_8,
+         TCC_FRAGMENT_row16_16, TCC_FRAGMENT_row16_32}};
     tcc_attr spread = tcc_attr_list(&role->attrs, "spread");
     int64_t vector = spread.list.items[0].i, below = spread.list.items[1].i, beside = spread.list.items[2].i;
-    size_t i = 0;
-    while (i < sizeof rows / sizeof *rows && 1 << i != vector)
+    int64_t lanes = spread.list.n > LANES ? spread.list.items[LANES].i : 1;
+    bool blocks = spread.list.n > BLOCK && spread.list.items[BLOCK].i > 1;
+    size_t i = 0, j = 0;
+    while (i < VECTORS && 1 << i != vector)
         i++;
-    if (t->rank != 2 || as != TCC_AS_RESULT || i == sizeof rows / sizeof *rows)
+    while (j < ROWS && 1 << j != lanes)
+        j++;
+    if (t->rank != 2 || as != TCC_AS_RESULT || i == VECTORS || j == ROWS)
         return NULL;
-    enum { BLOCK = 3 }; /* its rows in a lane, if they are given */
-    bool blocks = spread.list.n > BLOCK;
-    tcc_fragment_id id = !blocks ? rows[i] : vector == 4 ? TCC_FRAGMENT_block4 : TCC_FRAGMENT_block8;
+    tcc_fragment_id id = !blocks ? rows[i][j] : vector == 4 ? TCC_FRAGMENT_block4 : TCC_FRAGMENT_block8;
     below *= tcc_fragments[id].rows;
     beside *= tcc_fragments[id].cols;
     int64_t m = t->dims[0].size, n = t->dims[1].size;

@@ -524,8 +524,9 @@ static bool is_pitch_of_output(const tcc_func *f, const tcc_space *p, const tcc_
 
 /* Row kernels hold whole rows in registers, up to each of these lengths by as many lanes; longer ones are swept over.
  * From 1024 on at most a third of what lanes compute is beyond the end of a row. */
-static const int64_t row_lengths[] = {256, 512, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, TCC_ROWS_MOST_COLUMNS};
-enum { N_ROW_LENGTHS = sizeof row_lengths / sizeof *row_lengths, SHORT_ROW_LENGTHS = 3 };
+static const int64_t row_lengths[] = {8,    16,   32,   64,   128,  256,  512,   1024,
+                                      1536, 2048, 3072, 4096, 6144, 8192, 12288, TCC_ROWS_MOST_COLUMNS};
+enum { N_ROW_LENGTHS = sizeof row_lengths / sizeof *row_lengths, SHORT_ROW_LENGTHS = 8, MAIN_LENGTH = 5 };
 
 /* The longest rows that are held: of a tile that may begin before a row fewer columns than all are the row's. */
 static int64_t longest(const tcc_func *f, int i)
@@ -589,7 +590,8 @@ static void add_swept(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p, const 
 static void add_lengths(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p)
 {
     const char *length = p->row ? p->extents[p->along].name : NULL;
-    int first = tcc_attr_find(&f->attrs, "groups") ? SHORT_ROW_LENGTHS : 0;
+    bool in_groups = tcc_attr_find(&f->attrs, "groups");
+    int first = in_groups ? SHORT_ROW_LENGTHS : 0, own = in_groups ? SHORT_ROW_LENGTHS : MAIN_LENGTH;
     if (!length || !is_alone(f))
         return;
     if (!p->along) {
@@ -597,11 +599,12 @@ static void add_lengths(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p)
         return;
     }
     add_swept(ctx, f, p, length);
-    for (int i = N_ROW_LENGTHS - 1; i > first; i--) {
+    for (int i = N_ROW_LENGTHS - 1; i >= first; i--) {
         const char *suffix = tcc_arena_printf(ctx->scratch, "%lld", (long long)row_lengths[i]);
-        assume_length(add_variant(ctx, f, suffix), length, i);
+        if (i != own)
+            assume_length(add_variant(ctx, f, suffix), length, i);
     }
-    assume_length(f, length, first);
+    assume_length(f, length, own);
 }
 
 /* Whether a variant of a row kernel can have its rows in groups, and they are not short. */

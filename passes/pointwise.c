@@ -111,7 +111,7 @@ static void stand(tcc_pointwise_tile *t)
 
 bool tcc_pointwise_arrange(tcc_pointwise_tile *t, int64_t m, int64_t n, int64_t vector)
 {
-    *t = (tcc_pointwise_tile){m, n, vector, {1, 1}, false};
+    *t = (tcc_pointwise_tile){.m = m, .n = n, .vector = vector, .warps = {1, 1}};
     for (; t->vector; t->vector /= 2) {
         if (n % (TCC_WARP_LANES * t->vector))
             continue;
@@ -152,7 +152,7 @@ int64_t tcc_pointwise_block(const tcc_func *f, const tcc_space *p)
 bool tcc_pointwise_arrange_blocks(tcc_pointwise_tile *t, int64_t m, int64_t n, int64_t side)
 {
     int64_t rows = BLOCK_ROWS * side, columns = BLOCK_COLUMNS * side;
-    *t = (tcc_pointwise_tile){m, n, side, {1, 1}, true};
+    *t = (tcc_pointwise_tile){.m = m, .n = n, .vector = side, .warps = {1, 1}, .blocks = true};
     if (!side)
         return false;
     while (t->warps[0] < TCC_POINTWISE_WARPS && m % (2 * t->warps[0] * rows) == 0)

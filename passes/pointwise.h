@@ -31,6 +31,7 @@ typedef struct tcc_pointwise_tile {
     int64_t vector;   /* neighbours in a row that a lane holds */
     int64_t warps[2]; /* beside each other along m and n */
     bool blocks;      /* a lane has as many rows of its neighbours */
+    int64_t lanes;    /* rows of lanes that a warp has below each other, of a tile of short rows; 0: one */
 } tcc_pointwise_tile;
 
 /* Whether op reads rows along m in vectors, which lanes then turn. */

@@ -278,20 +278,30 @@ bool tcc_rows_can_part(const tcc_func *f, const tcc_space *p, int64_t rows, int6
     return depth % (p->along ? columns : rows) == 0;
 }
 
+/* How many short rows a warp's lanes have below each other, each with several elements. */
+static int64_t lanes_below(int64_t rows, int64_t columns, int64_t vector)
+{
+    int64_t below = 1, least = vector > TCC_ROWS_LEAST ? vector : TCC_ROWS_LEAST;
+    while (below < TCC_WARP_LANES && columns * below < least * TCC_WARP_LANES && rows % (2 * below) == 0)
+        below *= 2;
+    return below;
+}
+
 bool tcc_rows_arrange(tcc_pointwise_tile *t, const tcc_space *p, int64_t rows, int64_t columns, int64_t vector)
 {
     enum { MOST_WARPS = 16 };
     if (!p->along)
         return tcc_pointwise_arrange(t, rows, columns, vector);
-    *t = (tcc_pointwise_tile){rows, columns, vector, {1, 1}, false};
-    while (t->vector > 1 && columns % (TCC_WARP_LANES * t->vector))
+    *t = (tcc_pointwise_tile){rows, columns, vector, {1, 1}, false, lanes_below(rows, columns, vector)};
+    int64_t lanes = TCC_WARP_LANES / t->lanes;
+    while (t->vector > 1 && columns % (lanes * t->vector))
         t->vector /= 2;
     while (t->warps[1] < MOST_WARPS && columns / (TCC_WARP_LANES * t->warps[1]) > TCC_ROWS_ELEMENTS &&
            columns % (TCC_WARP_LANES * t->vector * 2 * t->warps[1]) == 0)
         t->warps[1] *= 2;
-    while (t->warps[0] * t->warps[1] < TCC_POINTWISE_WARPS && rows % (2 * t->warps[0]) == 0)
+    while (t->warps[0] * t->warps[1] < TCC_POINTWISE_WARPS && rows % (2 * t->lanes * t->warps[0]) == 0)
         t->warps[0] *= 2;
-    return columns % (TCC_WARP_LANES * t->vector * t->warps[1]) == 0 &&
+    return columns % (lanes * t->vector * t->warps[1]) == 0 &&
            rows * columns <= TCC_POINTWISE_MOST_ELEMENTS * TCC_WARP_LANES * t->warps[0] * t->warps[1];
 }
 
@@ -401,11 +411,25 @@ static int64_t swept_columns(const tcc_func *f, const tcc_space *p)
     return few ? TCC_ROWS_FEW_COLUMNS : TCC_ROWS_SWEPT_COLUMNS;
 }
 
+/* Rows of a tile that lanes of a warp can have below each other; rows: of the tile, 0 if that is open. */
+static int64_t most_below(const tcc_func *f, const tcc_space *p, int64_t rows)
+{
+    int64_t most = 1;
+    if (tcc_attr_find(&f->attrs, "groups")) /* which begin at one place in each row */
+        return 1;
+    while (most < TCC_WARP_LANES &&
+           (rows ? rows % (2 * most) == 0 : p->extents[0].name || most < p->extents[0].size))
+        most *= 2;
+    return most;
+}
+
 /* The fewest columns that hold every row, a power of two or three times one of which all lanes have vectors; those that
  * are swept over if there are too many. */
-static int64_t columns_of(const tcc_func *f, const tcc_space *p)
+static int64_t columns_of(const tcc_func *f, const tcc_space *p, int64_t rows)
 {
-    int64_t columns = TCC_WARP_LANES, vector = tcc_pointwise_vector(f, p);
+    int64_t vector = tcc_pointwise_vector(f, p), columns = TCC_WARP_LANES / most_below(f, p, rows);
+    while (columns < vector || columns < TCC_ROWS_LEAST)
+        columns *= 2;
     while (!hold_row(f, p, columns) && columns < TCC_ROWS_MOST_COLUMNS)
         columns *= 2;
     if (!hold_row(f, p, columns))
@@ -427,14 +451,16 @@ void tcc_rows_choose(const tcc_func *f, const tcc_space *p, int64_t *rows, int64
         choose_beside(f, p, rows, columns);
         return;
     }
-    *columns = *columns ? *columns : columns_of(f, p);
+    *columns = *columns ? *columns : columns_of(f, p, *rows);
     int64_t of_warp = TCC_WARP_LANES * TCC_ROWS_ELEMENTS;
     if (*rows)
         return;
+    enum { AT_ONCE = 4 }; /* rows of a lane */
+    int64_t most = AT_ONCE * lanes_below(most_below(f, p, 0), *columns, tcc_pointwise_vector(f, p));
+    most = TCC_POINTWISE_WARPS * (of_warp / *columns < most ? of_warp / *columns : most);
     *rows = 1;
-    if (tcc_attr_find(&f->attrs, "groups")) /* which begin at one place in each row */
+    if (*columns > of_warp || tcc_attr_find(&f->attrs, "groups")) /* which begin at one place in each row */
         return;
-    int64_t most = *columns > of_warp ? 1 : TCC_POINTWISE_WARPS * (of_warp / *columns > 4 ? 4 : of_warp / *columns);
     while (*rows < most && (p->extents[0].name || *rows < p->extents[0].size))
         *rows *= 2;
 }

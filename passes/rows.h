@@ -27,6 +27,7 @@ typedef struct tcc_rows_tile {
 enum {
     TCC_ROWS_FEWEST = 16,         /* terms: a thread as well reduces fewer by itself */
     TCC_ROWS_ELEMENTS = 32,       /* of a row that a lane has, at most */
+    TCC_ROWS_LEAST = 4,           /* of a short row, at least: other lanes have other rows */
     TCC_ROWS_MOST_COLUMNS = 16384, /* in one sweep */
     TCC_ROWS_SWEPT_COLUMNS = 4096, /* at a time in several, of single elements */
     TCC_ROWS_LONG = 40960,         /* elements: rows up to here leave much of larger tiles empty, */

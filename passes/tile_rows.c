@@ -631,7 +631,7 @@ static bool follows_any(const tcc_func *f)
 static void divide(rows *r, const tcc_pointwise_tile *tile)
 {
     enum { LEAST = 4 };
-    int64_t lanes = TCC_WARP_LANES * tile->warps[1];
+    int64_t lanes = TCC_WARP_LANES / (tile->lanes ? tile->lanes : 1) * tile->warps[1];
     r->n_pieces = 1;
     r->kept = r->along ? tile->n : tile->warps[0];
     if (r->along && !r->w->held.one_sweep && !tcc_rows_parts(r->w->f)) {
@@ -652,8 +652,9 @@ static void build(tcc_tiler *w)
     const tcc_space *p = &w->space;
     rows r = {.w = w, .p = p, .t = &w->t, .along = p->along, .sweeps = TCC_MAP(w->ctx->scratch),
               .partial = TCC_MAP(w->ctx->scratch), .powers = tcc_softmax_find(w->f, w->ctx->scratch)};
-    tcc_attr_set_ints(w->f->ir, &w->grid->attrs, "spread", 3,
-                      (int64_t[]){tile->vector, tile->warps[0], tile->warps[1]});
+    enum { SPREAD = 3, OF_LANES = 5 };
+    tcc_attr_set_ints(w->f->ir, &w->grid->attrs, "spread", tile->lanes > 1 ? OF_LANES : SPREAD,
+                      (int64_t[]){tile->vector, tile->warps[0], tile->warps[1], 1, tile->lanes});
     for (r.unit = p->along ? tile->vector : 1; r.unit > 1 && !is_multiple(&r, r.unit);)
         r.unit /= 2;
     r.whole = !p->extents[r.along].name && p->extents[r.along].size % w->t.sizes[r.along] == 0 &&

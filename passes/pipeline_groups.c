@@ -34,10 +34,8 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/pipeline_registers.h"
 
-/* Fills the stage of iteration i: by copies, one of several parts of them, or with its tiles, which are then those of
- * the next iteration. */
-static void fill(const tcc_group *g, tcc_builder *b, const tcc_map *of_index, tcc_value *i, tcc_value **tiles,
-                 size_t part, size_t parts)
+void tcc_group_fill(const tcc_group *g, tcc_builder *b, const tcc_map *of_index, tcc_value *i, tcc_value **tiles,
+                    size_t part, size_t parts)
 {
     if (g->in_groups) {
         tcc_group_copy(g, b, i, tcc_group_numbers_of(g, b, of_index, i), part, parts);
@@ -54,14 +52,12 @@ static int64_t parts_of(const tcc_group *g, int64_t rounds)
     return !g->in_groups || rounds <= 2 ? 1 : rounds - 1 < n ? rounds - 1 : n;
 }
 
-/* Iterations that stages are filled ahead. */
-static int64_t ahead_of(const tcc_group *g)
+int64_t tcc_group_ahead(const tcc_group *g)
 {
     return g->in_groups ? g->stages - 1 : 1;
 }
 
-/* Until iteration i's tile is there. */
-static void wait_for(const tcc_group *g, tcc_builder *b, tcc_value *i)
+void tcc_group_wait_for(const tcc_group *g, tcc_builder *b, tcc_value *i)
 {
     if (g->in_groups) {
         tcc_group_wait(g, b, i, g->stages - 2);
@@ -77,17 +73,17 @@ static void wait_for(const tcc_group *g, tcc_builder *b, tcc_value *i)
 static void multiply_rounds(const tcc_group *g, tcc_builder *b, const tcc_map *of_index, tcc_value *i,
                             tcc_value **parts, tcc_value **tiles, tcc_value **acc)
 {
-    tcc_value **next = tcc_group_tiles(g, 1), *ahead = tcc_arith_add(b, i, ahead_of(g));
+    tcc_value **next = tcc_group_tiles(g, 1), *ahead = tcc_arith_add(b, i, tcc_group_ahead(g));
     int64_t rounds = g->depth / g->round, n_parts = parts_of(g, rounds);
     for (int64_t r = 1; r <= rounds; r++) {
         if (r < rounds)
             tcc_group_read(g, b, i, r, next);
         if (r <= n_parts)
-            fill(g, b, of_index, ahead, tiles, (size_t)r - 1, (size_t)n_parts);
+            tcc_group_fill(g, b, of_index, ahead, tiles, (size_t)r - 1, (size_t)n_parts);
         if (r == rounds) {
             tcc_value *then = tcc_arith_add(b, i, 1);
             TCC_EMIT_V(b, async_release, g->ring, i);
-            wait_for(g, b, then);
+            tcc_group_wait_for(g, b, then);
             tcc_group_read(g, b, then, 0, next);
         }
         tcc_group_multiply(g, b, parts, acc);
@@ -106,25 +102,19 @@ static bool can_run_ahead(const tcc_group *g, const tcc_map *of_index)
            tcc_group_can_load_ahead(g, of_index);
 }
 
-/* In front of the loop: the first tiles, and what the first round multiplies. */
-static void begin(tcc_group *g, const tcc_map *of_index, tcc_value **parts, tcc_value **tiles)
+void tcc_group_begin(tcc_group *g, tcc_builder *b, const tcc_map *of_index, tcc_value **tiles)
 {
-    tcc_builder b = tcc_builder_before(tcc_group_loop(g));
-    tcc_group_ring(g, &b);
-    b.loc = tcc_group_loc(g);
-    tcc_value *first = tcc_build_i32(&b, 0);
+    tcc_group_ring(g, b);
+    b->loc = tcc_group_loc(g);
     if (!g->in_groups)
-        tcc_group_load_iteration(g, &b, of_index, first, tiles);
-    for (int64_t t = 0; t < ahead_of(g); t++)
-        fill(g, &b, of_index, tcc_build_i32(&b, t), tiles, 0, 1);
-    wait_for(g, &b, first);
-    tcc_group_read(g, &b, first, 0, parts);
+        tcc_group_load_iteration(g, b, of_index, tcc_build_i32(b, 0), tiles);
+    for (int64_t t = 0; t < tcc_group_ahead(g); t++)
+        tcc_group_fill(g, b, of_index, tcc_build_i32(b, t), tiles, 0, 1);
 }
 
-/* Behind it: nothing is on its way any more. With two stages the loop has waited for all copies. */
-static void end(const tcc_group *g, tcc_op *loop)
+void tcc_group_end(const tcc_group *g, tcc_op *loop)
 {
-    if (g->stages == 2 || !g->in_groups)
+    if (!g->in_groups)
         return;
     tcc_builder b = tcc_builder_after(loop);
     b.loc = loop->loc;
@@ -144,10 +134,14 @@ bool tcc_copy_ahead(tcc_arena *scratch, tcc_group *g)
         return false;
     tcc_value **tiles = carried + g->sources.len;
     size_t n = (g->in_groups ? 1 : 2) * g->sources.len;
-    begin(g, &of_index, parts, tiles);
+    tcc_builder b = tcc_builder_before(loop);
+    tcc_group_begin(g, &b, &of_index, tiles);
+    tcc_value *first = tcc_build_i32(&b, 0);
+    tcc_group_wait_for(g, &b, first);
+    tcc_group_read(g, &b, first, 0, parts); /* what the first round multiplies */
     loop = tcc_group_carry(g->ir, loop, n, carried);
     tcc_value *i = loop->regions[0]->args[0];
-    tcc_builder b = tcc_builder_before(tcc_group_first(g));
+    b = tcc_builder_before(tcc_group_first(g));
     b.loc = tcc_group_loc(g);
     for (size_t m = 0; m < g->products.len; m++)
         acc[m] = TCC_VIEW(tile_mma, g->products.data[m].mma)->c;
@@ -156,6 +150,7 @@ bool tcc_copy_ahead(tcc_arena *scratch, tcc_group *g)
         tcc_replace_uses(&g->products.data[m].mma->results[0], acc[m]);
     tcc_group_yield(g->ir, loop->regions[0], n, carried);
     tcc_group_erase(g);
-    end(g, loop);
+    if (g->stages > 2) /* else the loop has waited for all copies */
+        tcc_group_end(g, loop);
     return true;
 }

@@ -3,6 +3,7 @@
  * pipeline_registers.c the pass: loops of any kind
  * find_groups.c        which MMAs share a ring
  * pipeline_sum.c       loops that do nothing but to add tiles along k
+ * pipeline_streams.c   loops in which MMAs multiply what is computed of others' results
  * pipeline_groups.c    loops whose rounds are read ahead: copied to shared memory in groups, or put there by warps
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
@@ -114,9 +115,28 @@ void tcc_group_yield(tcc_ir *ir, tcc_block *body, size_t n, tcc_value *const *va
 
 /* ---- pipeline_groups.c ------------------------------------------------------------------- */
 
+/* Fills the stage of iteration i: by copies, one of several parts of them, or with its tiles, which are then those of
+ * the next iteration. */
+void tcc_group_fill(const tcc_group *g, tcc_builder *b, const tcc_map *of_index, tcc_value *i, tcc_value **tiles,
+                    size_t part, size_t parts);
+/* Iterations that stages are filled ahead. */
+int64_t tcc_group_ahead(const tcc_group *g);
+/* Before a loop whose stages are filled ahead: the ring, and the stages of its first iterations, with the tiles of the
+ * next one if they go through registers. */
+void tcc_group_begin(tcc_group *g, tcc_builder *b, const tcc_map *of_index, tcc_value **tiles);
+/* Until iteration i's tile is there, for all warps. */
+void tcc_group_wait_for(const tcc_group *g, tcc_builder *b, tcc_value *i);
+/* Behind the loop: nothing is on its way any more. */
+void tcc_group_end(const tcc_group *g, tcc_op *loop);
+
 /* Has what fills the stages, and what is read of them, run ahead of the loop; false when it is none in which that
  * can. */
 bool tcc_copy_ahead(tcc_arena *scratch, tcc_group *g);
+
+/* ---- pipeline_streams.c ------------------------------------------------------------------ */
+
+/* The same for a loop in which an MMA multiplies what is computed of another one's result; false when it is none. */
+bool tcc_pipeline_stream(tcc_arena *scratch, tcc_op *loop);
 
 /* ---- pipeline_sum.c ---------------------------------------------------------------------- */
 

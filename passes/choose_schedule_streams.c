@@ -1,7 +1,8 @@
 /* choose_schedule_streams: the schedule of a kernel that streams (passes/cascade.h).
  *
- * Each consumer warpgroup has 64 rows; a tile has all columns of sums, and as many elements along the index that is
- * streamed as leave registers for the scores beside the sums, and shared memory for two stages.
+ * Each consumer warpgroup has 64 rows, or each warp 32 or 16 where warps multiply registers; a tile has all columns of
+ * sums, and as many elements along the index that is streamed as leave registers for the scores beside the sums, and
+ * shared memory for two stages.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "ir/assume.h"
@@ -14,7 +15,7 @@
 #include "passes/domain.h"
 #include "passes/skeleton.h"
 
-enum { MOST = 128, STEP = 16, STAGES = 2, SWIZZLE = 128, GROUP = 1024, WARPGROUPS = 2 };
+enum { MOST = 128, STEP = 16, STAGES = 2, SWIZZLE = 128, GROUP = 1024, WARPGROUPS = 2, WARPS = 4, WARP_ROWS = 16 };
 
 /* Parts of terms are of few rows: a warpgroup has them, in tiles of which several CTAs have room beside each other, so
  * that some load while others begin or end. What they give is stored as it is. */
@@ -49,20 +50,37 @@ static int64_t count_reads(const tcc_func *f, const tcc_cascade *c, int64_t *oth
     return reads;
 }
 
-/* Registers of a consumer thread: sums, the scores of this tile, which become an operand, and of the next, what is read
- * beside them, another copy where several fields are masked, and what rows, conditions and addresses need. */
+/* Registers of a thread for the tiles of an iteration, where they go through registers to their stages. */
+static int64_t registers_on_the_way(const tcc_func *f, const tcc_cascade *c, const tcc_schedule *s)
+{
+    enum { WORD_BITS = 32 };
+    int64_t bits = 0;
+    for (size_t i = 0; i < c->n_scores; i++)
+        bits += tcc_index_extent(f, c->scores[i].k).size * tcc_scalar_bits(c->scores[i].of[1].value->type->elem);
+    for (size_t i = 0; i < c->n_sums; i++)
+        bits += s->n * tcc_scalar_bits(c->sums[i].of[1].value->type->elem);
+    bool through = s->warps && !tcc_target_can(s->target, TCC_CAN_cp_async);
+    return through ? s->k * bits / WORD_BITS / (s->warps * TCC_WARP_LANES) : 0;
+}
+
+/* Registers of a consumer thread: sums, the scores of this tile, which become an operand, and of the next, or, of warps,
+ * the operand, what is read beside them, another copy where several fields are masked, and what rows, conditions and
+ * addresses need. */
 static int64_t registers_of(tcc_func *f, const tcc_cascade *c, const tcc_schedule *s)
 {
-    enum { OTHERS = 40, MORE = 16, WARPGROUP_LANES = 128 };
+    enum { OTHERS = 40, FRAGMENTS = 8, MORE = 16, WARPGROUP_LANES = 128 };
     const tcc_op *sum = c->sums[0].sum;
     const tcc_value *by;
     bool has_condition = sum->n_operands > 1;
     bool masks = has_condition || !tcc_assumes_multiple(f, tcc_index_extent(f, c->along), s->k, &by);
     tcc_domain d = has_condition ? tcc_domain_of(sum->operands[1], c->along) : (tcc_domain){0};
-    int64_t others, reads = count_reads(f, c, &others), rows = s->m / s->warpgroups, scores = (int64_t)c->n_scores;
-    int64_t tiles = 2 * scores + reads + (scores > 1) + (masks && !tcc_stream_masks_once(f, c));
+    int64_t others, reads = count_reads(f, c, &others), scores = (int64_t)c->n_scores;
+    int64_t threads = s->warps ? s->warps * TCC_WARP_LANES : s->warpgroups * WARPGROUP_LANES;
+    int64_t next = s->warps ? scores * s->k / 2 : scores * s->k;
+    int64_t tiles = scores + reads + (scores > 1) + (masks && !tcc_stream_masks_once(f, c));
     bool is_more = others > 0 || c->n_sums > 1 || scores > 1 || d.least.len;
-    return rows * ((int64_t)c->n_sums * s->n + tiles * s->k) / WARPGROUP_LANES + OTHERS + (is_more ? MORE : 0);
+    return s->m * ((int64_t)c->n_sums * s->n + tiles * s->k + next) / threads + registers_on_the_way(f, c, s) + OTHERS +
+           (s->warps ? FRAGMENTS : 0) + (is_more ? MORE : 0);
 }
 
 static bool has_room(tcc_choice *ch, const tcc_cascade *c)
@@ -72,6 +90,17 @@ static bool has_room(tcc_choice *ch, const tcc_cascade *c)
            tcc_skeleton_can_fill(ch);
 }
 
+/* What a tile's rows are a multiple of, and how many there are at most. */
+static int64_t step_of_rows(const tcc_schedule *s)
+{
+    return s->warps ? s->warps * WARP_ROWS : TCC_WGMMA_ROWS;
+}
+
+static int64_t most_rows(const tcc_schedule *s)
+{
+    return s->warps ? 2 * step_of_rows(s) : 3 * TCC_WGMMA_ROWS;
+}
+
 /* The user's sizes: of rows and of the index that is streamed; columns are whole. */
 static tcc_status read_tile(tcc_choice *ch, const tcc_cascade *c)
 {
@@ -79,7 +108,7 @@ static tcc_status read_tile(tcc_choice *ch, const tcc_cascade *c)
         const char *index;
         int64_t *size, step, most;
         bool *given;
-    } dims[] = {{c->rows, &ch->s.m, TCC_WGMMA_ROWS, 3 * TCC_WGMMA_ROWS, &ch->given_m},
+    } dims[] = {{c->rows, &ch->s.m, step_of_rows(&ch->s), most_rows(&ch->s), &ch->given_m},
                 {c->columns, &ch->s.n, ch->s.n, ch->s.n, &ch->given_n},
                 {c->along, &ch->s.k, STEP, 2 * MOST, &ch->given_k}};
     tcc_attr tile = tcc_attr_list(&ch->f->attrs, "tile");
@@ -109,6 +138,40 @@ static void choose_depth(tcc_choice *ch, const tcc_cascade *c)
         ch->s.k -= is_part ? ch->s.k / 2 : STEP;
 }
 
+/* Of warps: 32 rows of each, for which what is read of shared memory is multiplied twice, unless that leaves too few
+ * elements along the streamed index. */
+static void choose_rows(tcc_choice *ch, const tcc_cascade *c)
+{
+    enum { FEW = 32 };
+    ch->s.m = tcc_cut_is(ch->f, TCC_CUT_part) ? step_of_rows(&ch->s) : most_rows(&ch->s);
+    if (!ch->given_k)
+        choose_depth(ch, c);
+    if (ch->s.k < FEW || !has_room(ch, c))
+        ch->s.m = step_of_rows(&ch->s);
+}
+
+static const tcc_schedule of_warpgroups = {.m = WARPGROUPS * TCC_WGMMA_ROWS,
+                                           .k = MOST,
+                                           .producer = TCC_PRODUCER_WARPGROUP,
+                                           .swizzle = SWIZZLE,
+                                           .epilogue = TCC_STORING_TMA,
+                                           .instr = TCC_INSTR_WGMMA,
+                                           .group = GROUP,
+                                           .cluster_m = 1,
+                                           .cluster_n = 1,
+                                           .cluster_k = 1,
+                                           .split = 1,
+                                           .streams = true};
+static const tcc_schedule of_warps = {.warps = WARPS,
+                                      .k = MOST,
+                                      .instr = TCC_INSTR_MMA,
+                                      .group = GROUP,
+                                      .cluster_m = 1,
+                                      .cluster_n = 1,
+                                      .cluster_k = 1,
+                                      .split = 1,
+                                      .streams = true};
+
 tcc_status tcc_choose_stream(tcc_choice *ch)
 {
     tcc_cascade c;
@@ -116,25 +179,22 @@ tcc_status tcc_choose_stream(tcc_choice *ch)
     bool is_part = tcc_cut_is(ch->f, TCC_CUT_part);
     if (!tcc_cascade_of(ch->f, &c))
         return TCC_OK;
-    *s = (tcc_schedule){.target = ch->target,
-                        .m = (is_part ? 1 : WARPGROUPS) * TCC_WGMMA_ROWS,
-                        .n = tcc_index_extent(ch->f, c.columns).size,
-                        .k = MOST,
-                        .stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, is_part ? STAGES_OF_PART : STAGES),
-                        .producer = TCC_PRODUCER_WARPGROUP,
-                        .swizzle = SWIZZLE,
-                        .epilogue = is_part ? TCC_STORING_INTERLEAVED : TCC_STORING_TMA,
-                        .instr = TCC_INSTR_WGMMA,
-                        .group = GROUP,
-                        .cluster_m = 1,
-                        .cluster_n = 1,
-                        .cluster_k = 1,
-                        .split = 1,
-                        .streams = true};
+    *s = tcc_target_can(ch->target, TCC_CAN_wgmma) ? of_warpgroups : of_warps;
+    s->target = ch->target;
+    s->n = tcc_index_extent(ch->f, c.columns).size;
+    s->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, is_part ? STAGES_OF_PART : STAGES);
+    if (s->warps)
+        s->warps = tcc_schedule_key_of(ch->f, TCC_KEY_warps, WARPS);
+    if (is_part) {
+        s->m = TCC_WGMMA_ROWS;
+        s->epilogue = TCC_STORING_INTERLEAVED;
+    }
     tcc_status status = read_tile(ch, &c);
     if (status)
         return status;
-    s->warpgroups = s->m / TCC_WGMMA_ROWS;
+    if (s->warps && !ch->given_m)
+        choose_rows(ch, &c);
+    s->warpgroups = s->warps ? 0 : s->m / TCC_WGMMA_ROWS;
     if (!ch->given_k)
         choose_depth(ch, &c);
     status = tcc_skeleton_fill(ch);

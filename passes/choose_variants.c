@@ -688,7 +688,7 @@ static tcc_status choose_stream(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space 
     const tcc_value *by;
     tcc_attr_set_str(ctx->ir, &f->attrs, "kernel", tcc_func_kernel(f));
     tcc_assume(f, NULL, NULL, 0);
-    assume_others(f, c, &tcc_copying_by_tma);
+    assume_others(f, c, tcc_family_passes_of(tcc_func_target(f))->copying);
     if (c->k_extent.name)
         tcc_assume(f, "min", c->k_extent.name, 1);
     if (!c->k_extent.name || tcc_assumes_multiple(f, c->k_extent, WHOLE_TILES, &by) || tcc_cut_is(f, TCC_CUT_part))

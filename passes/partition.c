@@ -579,7 +579,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return TCC_OK;
     if (!check_separate(ctx, f))
         return TCC_ERR_TYPE;
-    if (tcc_streams_can_be_tiled(tcc_target_of(f->ir)) && !find_separate(f) && tcc_streams_recognize(f)) {
+    if (!find_separate(f) && tcc_streams_recognize(f)) {
         *changed = true;
         return add_steps(ctx, f);
     }

@@ -472,6 +472,11 @@ static void put_through_registers(tcc_arena *scratch, tcc_group *g, const tcc_gr
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
+    for (tcc_op *op = f->body->first, *next; op; op = next) {
+        next = tcc_walk_next(op, f->body); /* in the loop, if it is one: what it becomes has its ops */
+        if (tcc_is_loop(op) && tcc_attr_int(&op->attrs, "lanes", 0))
+            *changed |= tcc_pipeline_stream(ctx->scratch, op);
+    }
     tcc_groups all = tcc_groups_find(ctx->scratch, f);
     for (size_t i = 0; i < all.len; i++)
         put_through_registers(ctx->scratch, all.data[i], &all);

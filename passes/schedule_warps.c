@@ -67,7 +67,7 @@ static bool arrange_blocks(const tcc_schedule *s, int64_t n_units, tcc_arrangeme
     int64_t least = 0;
     for (int64_t rows = 1; rows <= n_units; rows++) {
         int64_t cols = n_units / rows;
-        if (n_units % rows || s->m % (u->block.m * rows) || s->n % (u->block.n * cols))
+        if (n_units % rows || s->m % (u->block.m * rows) || s->n % (u->block.n * cols) || (s->streams && cols > 1))
             continue;
         int64_t reads = s->m / rows * bytes[0] + s->n / cols * bytes[1];
         if (least && reads >= least)

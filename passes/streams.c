@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/streams.h"
 
+#include "ir/fragment.h"
 #include "ir/reduction.h"
 #include "ir/schedule_key.h"
 #include "passes/cascade.h"
@@ -256,10 +257,31 @@ static bool is_scheduled_so(const tcc_func *f, const tcc_cascade *c)
     tcc_attr tile = tcc_attr_list(&f->attrs, tcc_schedule_keys[TCC_KEY_tile].name);
     bool all = true;
     for (int key = 0; key < TCC_KEY_COUNT; key++)
-        all &= key == TCC_KEY_tile || key == TCC_KEY_stages || tcc_schedule_key_is_of_steps(&tcc_schedule_keys[key]) ||
-               !tcc_attr_find(&f->attrs, tcc_schedule_keys[key].name);
+        all &= key == TCC_KEY_tile || key == TCC_KEY_stages || key == TCC_KEY_warps ||
+               tcc_schedule_key_is_of_steps(&tcc_schedule_keys[key]) || !tcc_attr_find(&f->attrs, tcc_schedule_keys[key].name);
     for (size_t i = 0; i + 1 < tile.list.n && all; i += 2)
         all = tcc_index_same(tile.list.items[i].s, c->rows) || tcc_index_same(tile.list.items[i].s, c->along);
+    return all;
+}
+
+/* Whether the target has instructions for a product that warpgroups share, or of warps whose lanes know the elements that
+ * they have of its result: then they can be operands of another. */
+static bool is_multiplied(const tcc_target *target, const tcc_product *p)
+{
+    tcc_scalar a = p->of[0].value->type->elem, b = p->of[1].value->type->elem, sum = p->sum->results[0].type->elem;
+    tcc_instr instr = tcc_target_instr_for(target, TCC_INSTR_COUNT, a, b, sum);
+    if (tcc_target_can(target, TCC_CAN_wgmma))
+        return instr == TCC_INSTR_WGMMA;
+    const tcc_mma_sync *mma = tcc_mma_sync_find(target, TCC_INSTR_MMA, a, b, sum);
+    return instr == TCC_INSTR_MMA && !tcc_mma_sync_is_opaque(mma);
+}
+
+static bool are_multiplied(const tcc_func *f, const tcc_cascade *c)
+{
+    const tcc_target *target = tcc_target_of(f->ir);
+    bool all = true;
+    for (size_t i = 0; i < c->n_scores + c->n_sums; i++)
+        all &= is_multiplied(target, i < c->n_scores ? &c->scores[i] : &c->sums[i - c->n_scores]);
     return all;
 }
 
@@ -273,7 +295,7 @@ static const char *find_along(tcc_func *f, const char *index, const tcc_type *ro
         return NULL;
     make_one_name(&s);
     bool is = tcc_cascade_along(f, s.names.of[0], &s.products) && tcc_field_has_index(rows, s.products.rows) &&
-              find_reductions(&s) && (!s.inside || is_known_before(&s, s.inside));
+              are_multiplied(f, &s.products) && find_reductions(&s) && (!s.inside || is_known_before(&s, s.inside));
     for (const tcc_op *op = f->body->first; op && is; op = op->next)
         is = is_op_of_stream(&s, op);
     is = is && is_scheduled_so(f, &s.products) && tcc_stream_takes_one_sweep(s.arena, f, &s.names);
@@ -288,9 +310,4 @@ bool tcc_streams_recognize(tcc_func *f)
     if (along)
         tcc_attr_set_str(f->ir, &f->attrs, "stream", along);
     return along;
-}
-
-bool tcc_streams_can_be_tiled(const tcc_target *target)
-{
-    return tcc_target_can(target, TCC_CAN_wgmma);
 }

@@ -6,12 +6,10 @@
 #ifndef TCC_PASSES_STREAMS_H
 #define TCC_PASSES_STREAMS_H
 
-#include "ir/target.h"
+#include "ir/ir.h"
 
 /* partition: finds the index along which a function is such a kernel, makes its names one, and says it in the attribute
- * `stream`; false if the kernel is not one. */
+ * `stream`; false if the kernel is not one, or passes make no loop of it for the module's target. */
 bool tcc_streams_recognize(tcc_func *f);
-/* Whether passes make one loop of such a kernel for a target. */
-bool tcc_streams_can_be_tiled(const tcc_target *target);
 
 #endif

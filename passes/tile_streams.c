@@ -40,6 +40,7 @@ typedef struct streams {
     tcc_value *begin; /* of the first tile along j */
     tcc_value *first; /* of the one that is built */
     bool whole;       /* every tile along j is */
+    bool ahead;       /* scores are multiplied an iteration ahead */
     /* Tiles from the first on to the second, j's first and end, have all terms in all rows; NULL: it is not known. */
     tcc_value *all_from, *all_to;
     tcc_value *is_partial;   /* whether this one may not; NULL: the same */
@@ -513,7 +514,7 @@ static tcc_op *build_loop(streams *r, tcc_value *const *rows)
         TCC_PUSH(scratch, &types, kept_type(r, reduce));
         TCC_PUSH(scratch, &operands, tcc_tiling_start(&r->t, types.data[types.len - 1], tcc_reduction_of(reduce)));
     }
-    for (size_t i = 0; i < r->c.n_scores; i++) {
+    for (size_t i = 0; i < r->c.n_scores && r->ahead; i++) {
         tcc_value *score = build_score(r, &r->c.scores[i], rows[i], r->begin);
         TCC_PUSH(scratch, &types, score->type);
         TCC_PUSH(scratch, &operands, score);
@@ -545,7 +546,7 @@ static void fill_loop(streams *r, tcc_op *loop, tcc_value *const *rows)
     tcc_arena *scratch = r->w->ctx->scratch;
     TCC_VEC(tcc_value *) kept = {0}, next = {0};
     tcc_block *body = loop->regions[0];
-    size_t n = loop->n_results - r->c.n_scores; /* reductions */
+    size_t n = loop->n_results - (r->ahead ? r->c.n_scores : 0); /* reductions */
     r->t.b = tcc_builder_at_end(body);
     tcc_value *iteration = tcc_block_add_arg(body, tcc_type_scalar(ir_of(r), TCC_i32), "iteration");
     tcc_value *is_first = tcc_arith_cmp(&r->t.b, "eq", iteration, tcc_build_i32(&r->t.b, 0));
@@ -555,14 +556,16 @@ static void fill_loop(streams *r, tcc_op *loop, tcc_value *const *rows)
     for (size_t i = 0; i < loop->n_results; i++)
         tcc_block_add_arg(body, loop->results[i].type, i < n ? "before" : "score");
     for (size_t i = 0; i < r->c.n_scores; i++) {
-        tcc_value_map_set(r->t.map, &r->c.scores[i].sum->results[0], body->args[1 + n + i]);
-        TCC_PUSH(scratch, &next, build_score(r, &r->c.scores[i], rows[i], first_of_next));
+        tcc_value *score = build_score(r, &r->c.scores[i], rows[i], r->ahead ? first_of_next : r->first);
+        tcc_value_map_set(r->t.map, &r->c.scores[i].sum->results[0], r->ahead ? body->args[1 + n + i] : score);
+        if (r->ahead)
+            TCC_PUSH(scratch, &next, score);
     }
     tcc_tiling_place(&r->t, r->c.along, r->first);
     for (size_t i = 0; i < r->c.n_scores; i++) {
         tcc_value *score = &r->c.scores[i].sum->results[0];
         const tcc_op *as = tcc_map_get(&r->masked, score);
-        if (as && r->is_partial) { /* in a branch nothing may be read that MMAs may be writing */
+        if (as && r->is_partial && r->ahead) { /* in a branch nothing may be read that MMAs may be writing */
             tcc_value *read = tcc_value_map_get(r->t.map, score), *zero = tcc_build_float(&r->t.b, read->type, 0);
             tcc_value_map_set(r->t.map, score, TCC_EMIT(&r->t.b, arith_add, read->type, read, zero));
         }
@@ -629,6 +632,7 @@ static void build(tcc_tiler *w)
     const tcc_value *by;
     tcc_cascade_of(w->f, &r.c);
     r.whole = tcc_assumes_multiple(w->f, tcc_index_extent(w->f, r.c.along), w->schedule.k, &by);
+    r.ahead = tcc_target_can(tcc_func_target(w->f), TCC_CAN_wgmma);
     r.source = find_source(&r);
     find_needed(&r);
     r.t = w->t;

@@ -568,11 +568,9 @@ static void add_swept(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p, const 
 {
     bool is_open = !tcc_attr_find(&f->attrs, tcc_schedule_keys[TCC_KEY_tile].name);
     tcc_dim few = tcc_rows_few(p);
-    if (tcc_attr_find(&f->attrs, "groups")) {
-        tcc_assume(add_variant(ctx, f, "any"), "min", length, TCC_ROWS_LONG + 1);
-        return;
-    }
     assume_length(add_variant(ctx, f, "any"), length, N_ROW_LENGTHS);
+    if (tcc_attr_find(&f->attrs, "groups"))
+        return;
     if (is_open && tcc_rows_has_vectors(f, p) && !tcc_rows_parts(f)) {
         tcc_func *variant = add_variant(ctx, f, "long");
         assume_length(variant, length, N_ROW_LENGTHS);

@@ -406,7 +406,8 @@ static int64_t swept_columns(const tcc_func *f, const tcc_space *p)
     bool few = are_few(f, p);
     if (tcc_rows_has_vectors(f, p) && !tcc_rows_parts(f) && (!few || are_light(f, p)))
         return few                                                  ? TCC_ROWS_FEW_VECTORS
-               : tcc_assumes_max(f, p->extents[1], TCC_ROWS_LONG) ? TCC_ROWS_LONG_VECTORS
+               : tcc_attr_find(&f->attrs, "groups") || tcc_assumes_max(f, p->extents[1], TCC_ROWS_LONG)
+                   ? TCC_ROWS_LONG_VECTORS
                                                                     : TCC_ROWS_SWEPT_VECTORS;
     return few ? TCC_ROWS_FEW_COLUMNS : TCC_ROWS_SWEPT_COLUMNS;
 }

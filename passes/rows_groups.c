@@ -47,16 +47,14 @@ bool tcc_rows_can_group(const tcc_func *f, const tcc_space *p)
     if (!open || tcc_tile_size_of(f, p->axes[0], 1) > 1 || p->along != 1 || p->vector == 1 ||
         tcc_rows_parts(f) || !find_first(f, p))
         return false;
-    bool writes = false;
     for (const tcc_op *op = f->body->first; op; op = op->next) {
         bool is_of_row = tcc_accessed_tensor(op) && (op->n_results ? tcc_field_has_index(op->results[0].type, p->row)
                                                                    : tcc_map_position(op, p->row) >= 0);
         if (is_of_row && !tcc_rows_is_grouped(f, p, op))
             return false;
-        writes |= is_of_row && op->code == TCC_OP_tensor_write;
         /* Elements before and behind a row that is read may change, where others write them. */
         if (op->code == TCC_OP_tensor_read && tcc_value_is_used_by(tcc_accessed_tensor(op), TCC_OP_tensor_write))
             return false;
     }
-    return writes; /* what is only read is combined from words, which is faster */
+    return true;
 }

@@ -20,7 +20,8 @@ tcc_window tcc_window_of(tcc_thread *t, const tcc_inst *in, unsigned tensor, uns
                     .rank = type->rank - skip,
                     .begins = (int)tcc_attr_int(&in->op->attrs, "early", -1),
                     .chunk = tcc_attr_int(&in->op->attrs, "chunk", 0),
-                    .group = tcc_attr_int(&in->op->attrs, "groups", 0)};
+                    .group = tcc_attr_int(&in->op->attrs, "groups", 0),
+                    .anywhere = tcc_attr_find(&in->op->attrs, "words")};
     int64_t inside = tcc_attr_int(&in->op->attrs, "inside", -1);
     for (int x = 0; x < 2; x++)
         w.undefined[x] = x == w.begins || x == inside;
@@ -39,7 +40,7 @@ static bool begins_at_group(tcc_thread *t, const tcc_inst *in, const tcc_window 
     int64_t place = 0;
     for (unsigned d = 0; d < w->tensor->type->rank; d++)
         place += w->at[d] * w->tensor->strides[d];
-    if (!w->group || place % w->group == 0)
+    if (!w->group || w->anywhere || place % w->group == 0)
         return true;
     TCC_WRONG(t->x, in->op, "%s at element %lld of '%s', not a multiple of %lld", tcc_op_info_get(in->op->code)->name,
               (long long)place, w->tensor->name, (long long)w->group);

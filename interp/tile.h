@@ -19,6 +19,7 @@ typedef struct tcc_window {
     int begins;    /* the tile's dimension along which it may begin before the tensor; or -1 */
     int64_t chunk; /* of what then comes first; 0: nothing does */
     int64_t group; /* elements, a multiple of which its row begins at, as far before the tensor's; 0: at the row */
+    bool anywhere; /* or there, but nowhere in particular */
     bool undefined[2]; /* along its first dimensions: elements beyond the tensor's end */
 } tcc_window;
 

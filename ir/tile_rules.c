@@ -135,8 +135,10 @@ static void check_groups(verifier *v, const tcc_op *op, const tcc_type *tensor, 
         return;
     if (tile->rank != 2 || tile->dims[0].size != 1 || dims.list.n != 2 || dims.list.items[1].i != (int64_t)tensor->rank - 1)
         ERROR(v, op, "has 'groups' and is %s, expected one row along the last dimension of the tensor", TEXT(tile));
-    if (tcc_attr_find(&op->attrs, "early") || tcc_attr_find(&op->attrs, "inside") || tcc_attr_find(&op->attrs, "words"))
-        ERROR(v, op, "has 'groups' beside 'early', 'inside' or 'words'");
+    if (tcc_attr_find(&op->attrs, "early") || tcc_attr_find(&op->attrs, "inside"))
+        ERROR(v, op, "has 'groups' beside 'early' or 'inside'");
+    if (tcc_attr_find(&op->attrs, "words") && (op->code != TCC_OP_tile_load || tensor->rank != 1))
+        ERROR(v, op, "has 'groups' beside 'words' and accesses %s, expected a load of a vector", TEXT(tensor));
 }
 
 static void check_load(verifier *v, const tcc_op *op)

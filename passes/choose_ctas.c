@@ -26,15 +26,22 @@ enum {
     OF_BYTES = 16    /* registers besides a third more than are live, of kernels that take bytes apart */
 };
 
-/* The narrowest loads of rows, in bytes; 0: single elements. These need registers for their addresses, too, and are slower
- * than memory however many CTAs there are. */
+/* Whether rows end anywhere: what is then stored one by one needs registers, too. */
+static bool end_anywhere(const tcc_func *f)
+{
+    return tcc_attr_find(&f->attrs, "groups");
+}
+
+/* The narrowest loads of rows, in bytes, but where rows end anywhere of these; 0: single elements. These need registers for
+ * their addresses, too, and are slower than memory however many CTAs there are. */
 static int64_t narrowest_load(const tcc_func *f)
 {
     const tcc_attr assumes = tcc_attr_list(&f->attrs, "assumes");
     int64_t least = 0;
     for (size_t i = 0; i < assumes.list.n; i++) {
         const tcc_attr *a = assumes.list.items[i].list.items;
-        if (tcc_attr_is_record(assumes.list.items[i], "align", "si") && (!least || a[2].i < least))
+        bool is = tcc_attr_is_record(assumes.list.items[i], "align", "si");
+        if (is && (!least || (end_anywhere(f) ? a[2].i > least : a[2].i < least)))
             least = a[2].i;
     }
     return least;
@@ -70,12 +77,6 @@ static bool loads_bytes(const tcc_func *f)
         if (op->code == TCC_OP_nvvm_ld_global && tcc_scalar_bits(op->results[0].type->elem) < HALF_BITS)
             return true;
     return false;
-}
-
-/* Whether rows end anywhere: what is then stored one by one needs registers, too. */
-static bool end_anywhere(const tcc_func *f)
-{
-    return tcc_attr_find(&f->attrs, "groups");
 }
 
 /* How many registers a thread should have. */

@@ -526,19 +526,49 @@ static bool is_pitch_of_output(const tcc_func *f, const tcc_space *p, const tcc_
  * From 1024 on at most a third of what lanes compute is beyond the end of a row. */
 static const int64_t row_lengths[] = {8,    16,   32,   64,   128,  256,  512,   1024,
                                       1536, 2048, 3072, 4096, 6144, 8192, 12288, TCC_ROWS_MOST_COLUMNS};
-enum { N_ROW_LENGTHS = sizeof row_lengths / sizeof *row_lengths, SHORT_ROW_LENGTHS = 8, MAIN_LENGTH = 5 };
+/* The columns of tiles that begin before rows, of which all but as many as may be before are the row's. */
+static const int64_t group_lengths[] = {1280, 1536, 2048, 2560,  3072,  4096,
+                                        5120, 6144, 8192, 10240, 12288, TCC_ROWS_MOST_COLUMNS};
+enum {
+    N_ROW_LENGTHS = sizeof row_lengths / sizeof *row_lengths,
+    N_GROUP_LENGTHS = sizeof group_lengths / sizeof *group_lengths,
+    MAIN_LENGTH = 5,  /* which the first of the variants is for */
+    SHORT_ROWS = 1024 /* elements, up to which rows are in no groups */
+};
 
-/* The longest rows that are held: of a tile that may begin before a row fewer columns than all are the row's. */
+static int64_t groups_of(const tcc_func *f)
+{
+    return tcc_attr_int(&f->attrs, "groups", 1);
+}
+
+static int count_lengths(const tcc_func *f)
+{
+    return groups_of(f) > 1 ? N_GROUP_LENGTHS : N_ROW_LENGTHS;
+}
+
+/* The longest rows that the i-th length holds; before the first: none, or those in no groups. */
 static int64_t longest(const tcc_func *f, int i)
 {
-    return row_lengths[i] - (i == N_ROW_LENGTHS - 1 ? tcc_attr_int(&f->attrs, "groups", 1) - 1 : 0);
+    if (groups_of(f) > 1)
+        return i < 0 ? SHORT_ROWS : group_lengths[i] - (groups_of(f) - 1);
+    return i < 0 ? -1 : row_lengths[i];
+}
+
+/* Rows that are longer than those of a length before. In the largest tile of groups, lanes have no registers for ends of
+ * rows in more than their last vectors: its rows are longer than the tile before. Those between are swept over. */
+static void assume_longer(tcc_func *f, const char *length, int i)
+{
+    bool is_largest = groups_of(f) > 1 && i == N_GROUP_LENGTHS - 1;
+    int before = groups_of(f) > 1 && i == N_GROUP_LENGTHS ? i - 2 : i - 1;
+    int64_t beyond = is_largest ? group_lengths[before] : longest(f, before);
+    if (beyond >= 0)
+        tcc_assume(f, "min", length, beyond + 1);
 }
 
 static void assume_length(tcc_func *f, const char *length, int i)
 {
-    if (i > 0)
-        tcc_assume(f, "min", length, longest(f, i - 1) + 1);
-    if (i < N_ROW_LENGTHS)
+    assume_longer(f, length, i);
+    if (i < count_lengths(f))
         tcc_assume(f, "max", length, longest(f, i));
 }
 
@@ -562,14 +592,13 @@ static bool is_alone(const tcc_func *f)
     return !tcc_func_is_step(f) && !tcc_attr_find(&f->attrs, "before");
 }
 
-/* Variants of one for rows that are swept over. Those in groups are so only if they are longest: single elements leave less
- * of a tile empty. */
+/* Variants of one for rows that are swept over. */
 static void add_swept(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p, const char *length)
 {
     bool is_open = !tcc_attr_find(&f->attrs, tcc_schedule_keys[TCC_KEY_tile].name);
     tcc_dim few = tcc_rows_few(p);
-    assume_length(add_variant(ctx, f, "any"), length, N_ROW_LENGTHS);
-    if (tcc_attr_find(&f->attrs, "groups"))
+    assume_length(add_variant(ctx, f, "any"), length, count_lengths(f));
+    if (groups_of(f) > 1)
         return;
     if (is_open && tcc_rows_has_vectors(f, p) && !tcc_rows_parts(f)) {
         tcc_func *variant = add_variant(ctx, f, "long");
@@ -583,24 +612,28 @@ static void add_swept(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p, const 
     }
 }
 
-/* Variants of one for rows up to each length, the first of which it becomes, for few longer ones, unless the schedule says
- * how they are swept over, and for any. Short rows in groups would have a CTA each. */
-static void add_lengths(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p)
+/* Variants of one for rows up to each length, one of which it becomes, for few longer ones, unless the schedule says how
+ * they are swept over, and for any. Short rows in groups would have a CTA each. has_longer: longer ones are taken in groups,
+ * wherever these are aligned. */
+static void add_lengths(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p, bool has_longer)
 {
     const char *length = p->row ? p->extents[p->along].name : NULL;
-    bool in_groups = tcc_attr_find(&f->attrs, "groups");
-    int first = in_groups ? SHORT_ROW_LENGTHS : 0, own = in_groups ? SHORT_ROW_LENGTHS : MAIN_LENGTH;
+    bool in_groups = groups_of(f) > 1;
+    int own = in_groups ? 0 : MAIN_LENGTH;
     if (!length || !is_alone(f))
         return;
     if (!p->along) {
         add_few_terms(ctx, f, p);
         return;
     }
-    add_swept(ctx, f, p, length);
-    for (int i = N_ROW_LENGTHS - 1; i >= first; i--) {
-        const char *suffix = tcc_arena_printf(ctx->scratch, "%lld", (long long)row_lengths[i]);
-        if (i != own)
-            assume_length(add_variant(ctx, f, suffix), length, i);
+    if (has_longer)
+        tcc_assume(add_variant(ctx, f, "any"), "min", length, SHORT_ROWS + 1);
+    else
+        add_swept(ctx, f, p, length);
+    for (int i = count_lengths(f) - 1; i >= 0; i--) {
+        const int64_t *lengths = in_groups ? group_lengths : row_lengths;
+        if (i != own && !(has_longer && lengths[i] > SHORT_ROWS))
+            assume_length(add_variant(ctx, f, tcc_arena_printf(ctx->scratch, "%lld", (long long)lengths[i])), length, i);
     }
     assume_length(f, length, own);
 }
@@ -609,14 +642,13 @@ static void add_lengths(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p)
 static bool can_group(const tcc_func *f, const tcc_space *p)
 {
     tcc_dim length = p->row ? p->extents[p->along] : (tcc_dim){0};
-    return (length.name || length.size > row_lengths[SHORT_ROW_LENGTHS - 1]) && is_alone(f) &&
+    return (length.name || length.size > SHORT_ROWS) && is_alone(f) &&
            tcc_target_vendor(tcc_func_target(f)) == TCC_VENDOR_NVIDIA && tcc_rows_can_group(f, p);
 }
 
-static void assume_address(tcc_func *f, const tcc_space *p, const tcc_value *tensor)
+static void assume_address(tcc_func *f, const tcc_value *tensor, int64_t bytes)
 {
-    int64_t bytes = tcc_pointwise_bytes(p, tensor);
-    if (!tcc_assumes_align(f, tensor, bytes))
+    if (bytes * 8 > tcc_scalar_bits(tensor->type->elem) && !tcc_assumes_align(f, tensor, bytes))
         tcc_assume(f, "align", tensor->name, bytes);
 }
 
@@ -629,7 +661,7 @@ static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_spa
     choose_merged(f);
     if (p->vector == 1) { /* nothing is wider than an element */
         make_generic(f);
-        add_lengths(ctx, f, p);
+        add_lengths(ctx, f, p, false);
         return TCC_OK;
     }
     for (const tcc_op *op = f->body->first; op; op = op->next) {
@@ -659,20 +691,20 @@ static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_spa
         const tcc_value *tensor = tcc_accessed_tensor(op);
         if (!tensor || !(tcc_pointwise_runs_along(p, op) || tcc_pointwise_is_turned(p, op)))
             continue;
-        if (in_groups && tcc_rows_is_grouped(f, p, op))
-            assume_address(in_groups, p, tensor);
+        if (in_groups)
+            assume_address(in_groups, tensor,
+                           tcc_rows_is_grouped(f, p, op) ? tcc_pointwise_bytes(p, tensor) : WORD_BITS / 8);
         if (first)
             assume_vectors(first, p, tensor);
         if (direct && op->code == TCC_OP_tensor_write)
             assume_vectors(direct, p, tensor);
-        else if (direct && tcc_scalar_bits(tensor->type->elem) < WORD_BITS &&
-                 !tcc_assumes_align(direct, tensor, WORD_BITS / 8))
-            tcc_assume(direct, "align", tensor->name, WORD_BITS / 8);
+        else if (direct)
+            assume_address(direct, tensor, WORD_BITS / 8);
     }
     tcc_func *const variants[] = {first, in_groups, direct, generic};
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)
         if (variants[i])
-            add_lengths(ctx, variants[i], p);
+            add_lengths(ctx, variants[i], p, in_groups && variants[i] == direct);
     return TCC_OK;
 }
 

@@ -109,7 +109,7 @@ static int64_t elems_at_once(const tcc_op *op, const tcc_type *tensor)
     const char *copy = tcc_attr_str(&op->attrs, "copy", "");
     int64_t bits = tcc_scalar_bits(tensor->elem), wide = tcc_attr_int(&op->attrs, "wide", 0);
     wide = tcc_attr_int(&op->attrs, "words", wide);
-    if (tcc_attr_find(&op->attrs, "groups"))
+    if (tcc_attr_find(&op->attrs, "groups") && !tcc_attr_find(&op->attrs, "words"))
         return tcc_attr_int(&op->attrs, "groups", 1);
     if (tcc_has_word("buffer unaligned cp_async vectors", copy))
         wide = ACCESS_BYTES;

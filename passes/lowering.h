@@ -51,7 +51,7 @@ typedef struct tcc_access {
     bool of_words;            /* accesses are put together of aligned words */
     bool ends_in_step;        /* a row may end among them, before padding */
     bool in_groups;           /* a row may begin or end among them */
-    tcc_value *begin;         /* then the thread's own place in the row, negative before it */
+    tcc_value *begin;         /* where a tile may begin before a row, the thread's own place in it, negative there */
 } tcc_access;
 
 /* An access of a tensor by coordinates of each element's own. Vendors set base, origin and stride, which count in

@@ -7,6 +7,7 @@
 #include "passes/nvvm.h"
 
 enum { WIDE = 16, WORD_BYTES = 4 }; /* of the longest access of a thread, of a register */
+enum { MOST_BEFORE = 16 }; /* elements of a tile before its row, and one more */
 enum { LEAST_WORDS = 8 }; /* of a row that lanes store together: of fewer, too many would be at ends */
 
 /* ---- what a thread holds ------------------------------------------------------------------- */
@@ -120,7 +121,8 @@ static int64_t neighbours_at_once(const tcc_access *a)
     int64_t bits = tcc_scalar_bits(a->tensor->type->elem), have = neighbours_in_vec(&a->held);
     if (bits < 8) /* which may be the second half of one byte and the first of the next */
         return 1;
-    int64_t wide = tcc_attr_int(&a->op->attrs, "groups", tcc_attr_int(&a->op->attrs, "wide", 0) * 8 / bits);
+    int64_t wide = tcc_attr_int(&a->op->attrs, "wide", 0) * 8 / bits;
+    wide = a->in_groups ? tcc_attr_int(&a->op->attrs, "groups", 1) : wide;
     int64_t may = wide > 1 ? wide : tcc_attr_int(&a->op->attrs, "pairs", 0) ? 2 : 1, step = 1;
     while (2 * step <= may && have % (2 * step) == 0)
         step *= 2;
@@ -195,7 +197,8 @@ static bool plan(tcc_lowering *low, tcc_access *a)
     a->base = tcc_low_pointer(low, a->tensor);
     a->own[0] = tcc_low_own(low, held, 0);
     a->own[1] = tcc_low_own(low, held, 1);
-    a->in_groups = tcc_attr_find(&a->op->attrs, "groups");
+    bool begins_before = tcc_attr_find(&a->op->attrs, "groups");
+    a->in_groups = begins_before && !tcc_attr_find(&a->op->attrs, "words");
     int64_t step = neighbours_at_once(a), of_words = neighbours_of_words(a);
     bool whole = t->rank && (t->row_bytes || t->dims[t->rank - 1].name || t->dims[t->rank - 1].size % step == 0);
     whole &= !t->strides || !tcc_low_ends_in_group(low, t, step); /* what follows a row is the caller's */
@@ -215,7 +218,7 @@ static bool plan(tcc_lowering *low, tcc_access *a)
                                          first);
                 a->contiguous |= x == 1 && one;
                 runs_across |= x == 0 && one && d + 1 == t->rank;
-                if (x == 1 && a->in_groups)
+                if (x == 1 && begins_before)
                     a->begin = tcc_low_bin(low, TCC_OP_arith_add, first, a->own[1]);
                 whole &= x != 1 || tcc_low_is_multiple(low, a->at[d], step);
             }
@@ -298,6 +301,14 @@ static void set_access(tcc_lowering *low, tcc_op *op, const tcc_access *a, const
         tcc_attr_set_int(low->ir, &op->attrs, "disp", s->disp);
 }
 
+/* Whether a place in the row, of an element behind the thread's own or of one before it, is not before the row, where a
+ * tile may begin. */
+static tcc_value *is_behind_begin(tcc_lowering *low, const tcc_access *a, int64_t column, tcc_value *before)
+{
+    tcc_value *place = a->begin && column < MOST_BEFORE ? tcc_low_add(low, a->begin, column) : NULL;
+    return place ? tcc_low_cmp(low, "ge", place, before) : tcc_build_int(&low->b, low->i1, 1);
+}
+
 /* From aligned words, beginning with the one that contains the first element: a word is loaded if it contains a
  * requested element of the row. `skip` elements precede the first. */
 static tcc_value *load_words(tcc_lowering *low, const tcc_access *a, const spot *s)
@@ -320,6 +331,8 @@ static tcc_value *load_words(tcc_lowering *low, const tcc_access *a, const spot 
         }
         if (i == n)
             wanted = tcc_low_bin(low, TCC_OP_arith_and, wanted, tcc_low_cmp(low, "ne", skip, zero));
+        tcc_value *begun = is_behind_begin(low, a, s->disp + i * in_word, skip);
+        wanted = tcc_low_bin(low, TCC_OP_arith_and, wanted, begun);
         tcc_value *v = TCC_EMIT(&low->b, nvvm_ld_global, word, a->base, from, wanted);
         tcc_attr_set_int(low->ir, &v->def->attrs, "align", WORD_BYTES);
         tcc_attr_set_int(low->ir, &v->def->attrs, "over", 1);
@@ -353,8 +366,9 @@ static tcc_value *load(tcc_lowering *low, const tcc_access *a, int64_t number)
     }
     if (a->of_words)
         return load_words(low, a, &s);
-    tcc_value *v = TCC_EMIT(&low->b, nvvm_ld_global, tcc_low_vec(low, elem, a->step), a->base,
-                            s.offset, s.inside);
+    tcc_value *begun = is_behind_begin(low, a, a->in_groups ? MOST_BEFORE : s.disp, tcc_low_c32(low, 0));
+    tcc_value *v = TCC_EMIT(&low->b, nvvm_ld_global, tcc_low_vec(low, elem, a->step), a->base, s.offset,
+                            tcc_low_bin(low, TCC_OP_arith_and, s.inside, begun));
     set_access(low, v->def, a, &s, elem);
     if (a->in_groups)
         tcc_attr_set_int(low->ir, &v->def->attrs, "over", 1);

@@ -435,8 +435,7 @@ static int64_t columns_of(const tcc_func *f, const tcc_space *p, int64_t rows)
         columns *= 2;
     if (!hold_row(f, p, columns))
         return swept_columns(f, p);
-    bool grouped = tcc_attr_find(&f->attrs, "groups");
-    for (int64_t eighths = grouped ? 5 : 6; eighths < 8; eighths += grouped ? 1 : 2) {
+    for (int64_t eighths = tcc_attr_find(&f->attrs, "groups") ? 5 : 6; eighths < 7; eighths++) {
         int64_t fewer = columns / 8 * eighths;
         tcc_pointwise_tile t;
         if (hold_row(f, p, fewer) && tcc_rows_arrange(&t, p, 1, fewer, vector) && t.vector == vector)

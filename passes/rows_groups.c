@@ -41,6 +41,15 @@ bool tcc_rows_is_grouped(const tcc_func *f, const tcc_space *p, const tcc_op *ac
     return same;
 }
 
+/* Whether an access reads one row for all, which lanes can combine of words wherever it begins. */
+static bool is_shared(const tcc_space *p, const tcc_op *access)
+{
+    enum { WORD_BITS = 32 };
+    const tcc_value *tensor = tcc_accessed_tensor(access);
+    return access->code == TCC_OP_tensor_read && is_of_plain_row(p, access) && tensor->type->rank == 1 &&
+           tcc_scalar_bits(tensor->type->elem) <= WORD_BITS;
+}
+
 bool tcc_rows_can_group(const tcc_func *f, const tcc_space *p)
 {
     bool open = p->row && (p->extents[1].name || p->extents[1].size % p->vector);
@@ -50,7 +59,7 @@ bool tcc_rows_can_group(const tcc_func *f, const tcc_space *p)
     for (const tcc_op *op = f->body->first; op; op = op->next) {
         bool is_of_row = tcc_accessed_tensor(op) && (op->n_results ? tcc_field_has_index(op->results[0].type, p->row)
                                                                    : tcc_map_position(op, p->row) >= 0);
-        if (is_of_row && !tcc_rows_is_grouped(f, p, op))
+        if (is_of_row && !tcc_rows_is_grouped(f, p, op) && !is_shared(p, op))
             return false;
         /* Elements before and behind a row that is read may change, where others write them. */
         if (op->code == TCC_OP_tensor_read && tcc_value_is_used_by(tcc_accessed_tensor(op), TCC_OP_tensor_write))

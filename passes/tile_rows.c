@@ -183,11 +183,15 @@ static void keep(rows *r, const tcc_op *op)
 
 /* ---- where tiles begin ----------------------------------------------------------------------- */
 
-/* Says of a load or store along the row that its elements come in groups. */
+/* Says of a load or store along the row that its elements come in groups, or are combined of words. */
 static void set_groups(const rows *r, const tcc_op *op, tcc_op *access)
 {
-    if (r->before && is_along_row(r, op))
-        tcc_attr_set_int(r->w->f->ir, &access->attrs, "groups", r->group);
+    enum { WORD = 4 };
+    if (!r->before || !is_along_row(r, op))
+        return;
+    tcc_attr_set_int(r->w->f->ir, &access->attrs, "groups", r->group);
+    if (!tcc_rows_is_grouped(r->w->f, r->p, op))
+        tcc_attr_set_int(r->w->f->ir, &access->attrs, "words", WORD);
 }
 
 static void compute(rows *r, tcc_op *op)

@@ -5,11 +5,13 @@
  *
  * CTAs that hold rows load them, reduce them and store them, one after the other: memory is busy while others are at
  * another point. An assembler takes more registers than it needs unless it is told how many CTAs are to have room. Where
- * these would be very few, and rows are narrow, it is trusted to load late what is needed late.
+ * these would be very few, and rows are narrow, it is trusted to load late what is needed late. Parts of terms have few
+ * of these each.
  *
  * Requires the target level, of NVIDIA. Preserves the body.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/cut.h"
 #include "passes/live.h"
 #include "passes/passes.h"
 #include "passes/schedule.h"
@@ -97,8 +99,24 @@ static int64_t count_ctas(const tcc_func *f, int64_t block, int64_t registers, i
     return most;
 }
 
+/* Of parts of terms two, if they have shared memory: one loads while the other begins or ends. */
+static int64_t ctas_of_part(const tcc_func *f, tcc_arena *scratch)
+{
+    enum { RESERVED_BYTES = 1024 /* of each CTA */, FOUND = 4 /* registers that assemblers save beside what is counted */ };
+    int64_t bytes = tcc_attr_int(&f->attrs, "smem_bytes", 0) + RESERVED_BYTES;
+    int64_t most = (tcc_target_of(f->ir)->smem_bytes + RESERVED_BYTES) / bytes;
+    most = most < TOO_FEW ? most : TOO_FEW;
+    int64_t registers = tcc_live_late_registers(f, scratch).registers - FOUND;
+    return count_ctas(f, tcc_attr_int(&f->attrs, "block", 1), registers, most);
+}
+
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
+    if (tcc_cut_is(f, TCC_CUT_part) && tcc_attr_find(&f->attrs, "min_ctas")) {
+        tcc_attr_set_int(ctx->ir, &f->attrs, "min_ctas", ctas_of_part(f, ctx->scratch));
+        *changed = true;
+        return TCC_OK;
+    }
     int64_t block = tcc_attr_int(&f->attrs, "block", 0), ctas = block ? THREADS / block : 0;
     int64_t loaded = narrowest_load(f);
     if (!tcc_attr_find(&f->attrs, "row") || !tcc_attr_find(&f->attrs, "min_ctas") || ctas < 2 || !loaded)

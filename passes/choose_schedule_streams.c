@@ -19,7 +19,7 @@ enum { MOST = 128, STEP = 16, STAGES = 2, SWIZZLE = 128, GROUP = 1024, WARPGROUP
 
 /* Parts of terms are of few rows: a warpgroup has them, in tiles of which several CTAs have room beside each other, so
  * that some load while others begin or end. What they give is stored as it is. */
-enum { MOST_OF_PART = 64, STAGES_OF_PART = 3 };
+enum { MOST_OF_PART = 64 };
 
 /* Whether a field of scores is a score, one times a number, or what exponentials make of these. */
 static bool is_plain(const tcc_op *op)
@@ -182,12 +182,13 @@ tcc_status tcc_choose_stream(tcc_choice *ch)
     *s = tcc_target_can(ch->target, TCC_CAN_wgmma) ? of_warpgroups : of_warps;
     s->target = ch->target;
     s->n = tcc_index_extent(ch->f, c.columns).size;
-    s->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, is_part ? STAGES_OF_PART : STAGES);
+    s->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, STAGES);
     if (s->warps)
         s->warps = tcc_schedule_key_of(ch->f, TCC_KEY_warps, WARPS);
     if (is_part) {
         s->m = TCC_WGMMA_ROWS;
         s->epilogue = TCC_STORING_INTERLEAVED;
+        s->producer = s->warps ? s->producer : TCC_PRODUCER_WARP;
     }
     tcc_status status = read_tile(ch, &c);
     if (status)

@@ -159,6 +159,17 @@ void tcc_access_rename(tcc_op *access, const char *index, const char *as)
     tcc_attr_set(ir, &access->attrs, "map", map, (tcc_loc){0, 0});
 }
 
+void tcc_access_replace(tcc_op *access, const char *index, const tcc_index_expr *by)
+{
+    tcc_ir *ir = access->block->func->ir;
+    size_t rank = tcc_access_rank(access);
+    tcc_attr *items = TCC_NEW_ARRAY(ir->arena, tcc_attr, rank);
+    for (size_t d = 0; d < rank; d++)
+        items[d] = tcc_attr_of_index(tcc_index_replace(ir, tcc_access_expr(access, d), TCC_FACTOR_INDEX, index, by));
+    tcc_attr map = {.kind = TCC_ATTR_LIST, .list = {items, rank}};
+    tcc_attr_set(ir, &access->attrs, "map", map, (tcc_loc){0, 0});
+}
+
 /* ---- extents --------------------------------------------------------------------------------- */
 
 bool tcc_extents_read(const tcc_attr *pair, const char **index, tcc_dim *extent)

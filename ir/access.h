@@ -38,6 +38,8 @@ void tcc_access_remove(tcc_op *access, size_t d);
 tcc_attr tcc_access_indices(const tcc_op *write);
 /* Gives an index another name. */
 void tcc_access_rename(tcc_op *access, const char *index, const char *as);
+/* Puts an expression in the place of an index. */
+void tcc_access_replace(tcc_op *access, const char *index, const tcc_index_expr *by);
 /* Makes the coordinates the indices of a field, in order. */
 void tcc_access_set_field(tcc_op *access, const tcc_type *field);
 void tcc_access_set_indices(tcc_op *access, size_t n, const char *const *indices);

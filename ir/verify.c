@@ -412,13 +412,21 @@ static void check_grid(verifier *v)
         func_error(v, "has an attribute 'grid' that is not a list of numbers of CTAs, such as ($M + 127) / 128");
 }
 
-/* Whether a function still is of reductions of fields, of parameters as they were. */
 static bool reduces_fields(const tcc_func *f)
 {
     const tcc_op *op = f->body->first;
     while (op && op->code != TCC_OP_tensor_reduce)
         op = op->next;
-    return op && !tcc_attr_find(&f->attrs, "args");
+    return op;
+}
+
+/* Whether two functions still are of reductions of fields, of the same parameters. */
+static bool are_comparable(const tcc_func *x, const tcc_func *y)
+{
+    bool are = x->body->n_args == y->body->n_args && reduces_fields(x) && reduces_fields(y);
+    for (size_t i = 0; are && i < x->body->n_args; i++)
+        are = x->body->args[i]->type == y->body->args[i]->type;
+    return are;
 }
 
 static void check_merges(verifier *v)
@@ -434,9 +442,9 @@ static void check_merges(verifier *v)
         func_error(v, "has an attribute 'merges' that is not a function of the module and an index");
         return;
     }
-    bool is_there = reduces_fields(v->func) && reduces_fields(parts);
-    const char *wrong =
-        is_there ? tcc_streaming_merge_wrong(v->func, parts, merges.list.items[1].s, v->base.arena) : NULL;
+    const char *wrong = NULL;
+    if (are_comparable(v->func, parts))
+        wrong = tcc_streaming_merge_wrong(v->func, parts, merges.list.items[1].s, v->base.arena);
     if (wrong)
         func_error(v, tcc_arena_printf(v->base.arena, "merges %s: %s", parts->name, wrong));
 }

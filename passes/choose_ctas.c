@@ -102,7 +102,7 @@ static int64_t count_ctas(const tcc_func *f, int64_t block, int64_t registers, i
 /* Of parts of terms two, if they have shared memory: one loads while the other begins or ends. */
 static int64_t ctas_of_part(const tcc_func *f, tcc_arena *scratch)
 {
-    enum { RESERVED_BYTES = 1024 /* of each CTA */, FOUND = 4 /* registers that assemblers save beside what is counted */ };
+    enum { RESERVED_BYTES = 1024 /* of each CTA */, FOUND = 4 /* registers of which assemblers need not as many */ };
     int64_t bytes = tcc_attr_int(&f->attrs, "smem_bytes", 0) + RESERVED_BYTES;
     int64_t most = (tcc_target_of(f->ir)->smem_bytes + RESERVED_BYTES) / bytes;
     most = most < TOO_FEW ? most : TOO_FEW;

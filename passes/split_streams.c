@@ -35,6 +35,7 @@
 #include "passes/arith.h"
 #include "passes/cascade.h"
 #include "passes/in_step.h"
+#include "passes/pack_rows.h"
 #include "passes/partition.h"
 #include "passes/passes.h"
 #include "passes/slice.h"
@@ -321,6 +322,9 @@ tcc_func *tcc_streams_split(tcc_pass_ctx *ctx, tcc_func *f)
     tcc_func *merging = tcc_partition_copy(f, "split");
     tcc_attr_set_str(f->ir, &merging->attrs, "kernel", tcc_func_kernel(f));
     tcc_attr_set_str(f->ir, &merging->attrs, "part", merging->name);
+    if (tcc_pack_rows(merging))
+        tcc_erase_dead(merging, ctx->scratch);
+    tcc_cascade_of(merging, &s.c);
     add_tensors(&s, merging);
     tcc_func *parts = tcc_partition_add_step(merging, "parts", TCC_CUT_part);
     tcc_attr_remove(&merging->attrs, "stream");

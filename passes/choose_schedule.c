@@ -17,8 +17,10 @@
 #include "ir/signature.h"
 #include "passes/choose_axes.h"
 #include "passes/families.h"
+#include "passes/live.h"
 #include "passes/passes.h"
 #include "passes/pointwise.h"
+#include "passes/skeleton.h"
 #include "support/str.h"
 
 enum { ACCESS_BYTES = 16, GROUP = 16 };
@@ -468,11 +470,13 @@ tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         ch.s = tcc_schedule_of(first);
         if (ch.s.split == 1 && ch.s.epilogue == TCC_STORING_TMA) /* parts are aligned */
             ch.s.epilogue = TCC_STORING_WORDS;
+        if (passes->counts_live && tcc_schedule_is_open(f) && tcc_skeleton_need(&ch).lacks > TCC_LIVE_SPARE)
+            status = choose_what_fits(&ch, passes, &naive);
     } else {
         status = choose_what_fits(&ch, passes, &naive);
-        if (status)
-            return status;
     }
+    if (status)
+        return status;
     if (naive)
         return tcc_choose_schedule(ctx, f, changed);
     if (!generic && !tcc_func_is_step(f) && (f == first || tcc_attr_find(&f->attrs, "before")))

@@ -22,6 +22,11 @@
 #include "passes/schedule.h"
 #include "passes/work.h"
 
+/* Registers of a thread. */
+typedef struct tcc_need {
+    int64_t lacks, limit; /* how many it lacks, negative if some are left; how many it may have */
+} tcc_need;
+
 typedef struct tcc_choice {
     tcc_pass_ctx *ctx;
     tcc_func *f;
@@ -32,6 +37,8 @@ typedef struct tcc_choice {
     struct tcc_skeletons *skeletons; /* what they share, once there has been a search (skeleton.c) */
     int64_t elem_bytes;
     int64_t single_loads[2]; /* registers for what lanes load one by one for each element of all As, and of all Bs */
+    tcc_need need; /* of what a search found, else of what lacks least (tcc_family_passes.counts_live) */
+    TCC_VEC(tcc_schedule) set_aside; /* found best by searches before, but lacking registers */
     bool given_m, given_n, given_k;
 } tcc_choice;
 

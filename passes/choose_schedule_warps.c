@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "ir/fragment.h"
 #include "ir/schedule_key.h"
+#include "passes/live.h"
 #include "passes/skeleton.h"
 
 enum {
@@ -33,123 +34,10 @@ static const tcc_mma_sync *find_instruction(const tcc_choice *ch)
                              sum->op->results[0].type->elem);
 }
 
-static int64_t register_limit(const tcc_schedule *s)
-{
-    int64_t share = tcc_launched_registers(s->target, tcc_schedule_threads(s));
-    return share < s->target->thread_registers ? share : s->target->thread_registers;
-}
-
-/* Registers for the addresses of loads and stores after the sums: of all matrices but one, and of rows. Sums in parts
- * are only followed by a matrix for each, whether it exists already or not. Of many ptxas computes most again for every
- * block. */
-static int64_t registers_behind(const tcc_choice *ch, const tcc_schedule *s)
-{
-    enum { OF_MATRIX = 16, OF_ROW = 2, KEPT = 4 * OF_MATRIX, AGAIN = 3 };
-    int64_t n = -OF_MATRIX;
-    if (s->split > 1)
-        n += (int64_t)ch->c.n_sums * OF_MATRIX;
-    for (size_t i = 0; s->split <= 1 && i < ch->f->body->n_args; i++) {
-        const tcc_value *arg = ch->f->body->args[i];
-        if (arg->type->kind == TCC_KIND_tensor && !tcc_space_multiplies(&ch->c, arg))
-            n += arg->type->rank > 1 ? OF_MATRIX : OF_ROW;
-    }
-    n = n > KEPT ? KEPT + (n - KEPT) / AGAIN : n;
-    return n > 0 ? n : 0;
-}
-
 /* Whether copies land in shared memory by themselves. */
 static bool copies_land(const tcc_choice *ch)
 {
     return tcc_target_can(ch->target, TCC_CAN_cp_async);
-}
-
-/* Registers for a tile of each operand, on its way to its stage. */
-static int64_t registers_on_the_way(const tcc_choice *ch, const tcc_schedule *s)
-{
-    enum { WORD_BYTES = 4 };
-    int64_t elems = ((1 + s->more_a) * s->m + (1 + s->more_b) * s->n) * s->k;
-    return copies_land(ch) ? 0 : elems * ch->elem_bytes / WORD_BYTES / tcc_schedule_threads(s);
-}
-
-/* Bytes of stages whose rows do not run along k are read one by one: each takes a register until four are put together,
- * one of each row or column for every round of 32 bytes. */
-static int64_t registers_of_bytes(const tcc_choice *ch, const tcc_schedule *s)
-{
-    enum { BYTE_BITS = 8 };
-    tcc_arrangement u;
-    bool bytes = tcc_scalar_bits(find_instruction(ch)->a) == BYTE_BITS;
-    if (!bytes || !tcc_arrange(s, &u))
-        return 0;
-    return (tcc_choice_runs_across(ch, 0) ? (1 + s->more_a) * s->m / u.stand[0] : 0) +
-           (tcc_choice_runs_across(ch, 1) ? (1 + s->more_b) * s->n / u.stand[1] : 0);
-}
-
-/* A round of all sums is as deep as the narrowest elements want it: of wider ones it is longer, and read twice as
- * well. */
-static int64_t registers_of_wider(const tcc_choice *ch, const tcc_schedule *s)
-{
-    enum { ROUND_WORDS = 32 / 4, LANES = 32 };
-    unsigned least = tcc_scalar_bits(tcc_sum_operand_elem(tcc_space_narrowest(&ch->c)->a));
-    tcc_arrangement u;
-    int64_t n = 0;
-    for (size_t i = 0; i < ch->c.n_operands && tcc_arrange(s, &u); i++) {
-        const tcc_sum_operand *o = &ch->c.operands[i];
-        int64_t own = o->axis ? s->n / u.stand[1] : s->m / u.stand[0];
-        n += 2 * own * ROUND_WORDS * (tcc_scalar_bits(tcc_sum_operand_elem(o)) / least - 1) / LANES;
-    }
-    return n;
-}
-
-/* How many lanes have the same elements of an operand that they take outer products of. */
-static int64_t copies_of_lanes(const tcc_schedule *s, const tcc_sum_operand *o)
-{
-    tcc_arrangement u;
-    if (s->instr != TCC_INSTR_FMA || !tcc_arrange(s, &u))
-        return 1;
-    tcc_fragment_id id = tcc_mma_sync_held(s->target, s->instr, u.block, o->axis ? TCC_AS_B : TCC_AS_A,
-                                           tcc_scalar_bits(tcc_sum_operand_elem(o)));
-    return tcc_fragment_copies(&tcc_fragments[id]);
-}
-
-/* Where both operands are computed, or blocks of D are as wide as stages are deep, a warp holds its share of a whole
- * stage, instead of the two rounds that tcc_warps_registers counts, and of what that is computed of. Warps that have no
- * columns of A's k, or rows of B's, of their own compute the same. */
-static int64_t registers_of_computed(const tcc_choice *ch, const tcc_schedule *s)
-{
-    enum { WORD_BITS = 32, LANES = 32, ROUNDS_BITS = 2 * 32 * 8 };
-    const int64_t rows[] = {s->m, s->n}, block_k[] = {TCC_MMA_SYNC_N, TCC_MMA_SYNC_M};
-    tcc_arrangement u;
-    int64_t n = 0;
-    bool both = tcc_choice_computes(ch, 0) && tcc_choice_computes(ch, 1), by_lanes = s->instr == TCC_INSTR_FMA;
-    if ((!both && !by_lanes) || !tcc_arrange(s, &u))
-        return 0;
-    for (size_t i = 0; i < ch->c.n_operands; i++) {
-        const tcc_sum_operand *o = &ch->c.operands[i];
-        if (!tcc_choice_computes(ch, o->axis))
-            continue;
-        int64_t bits = tcc_scalar_bits(tcc_sum_operand_elem(o)), own = rows[o->axis] / u.stand[o->axis];
-        int64_t beside = u.stand[!o->axis], share = s->k % (block_k[o->axis] * beside) ? 1 : beside;
-        n += own * (s->k * bits * copies_of_lanes(s, o) - ROUNDS_BITS) / WORD_BITS / LANES;
-        int64_t held_bits =
-            by_lanes ? WORD_BITS : tcc_scalar_bits(o->read->results[0].type->elem); /* f32 is exchanged */
-        n += own * s->k / share * held_bits / WORD_BITS / LANES;
-    }
-    return n > 0 ? n : 0;
-}
-
-/* What computed operands are computed of, where that is loaded one by one: a warp loads its share of a stage at
- * once. */
-static int64_t registers_of_single_loads(const tcc_choice *ch, const tcc_schedule *s)
-{
-    enum { LANES = 32 };
-    const int64_t rows[] = {s->m, s->n}, block_k[] = {TCC_MMA_SYNC_N, TCC_MMA_SYNC_M};
-    tcc_arrangement u;
-    int64_t n = 0;
-    for (int axis = 0; axis < 2 && tcc_arrange(s, &u); axis++) {
-        int64_t beside = u.stand[!axis], share = s->k % (block_k[axis] * beside) ? 1 : beside;
-        n += ch->single_loads[axis] * rows[axis] / u.stand[axis] * s->k / share / LANES;
-    }
-    return n;
 }
 
 /* The largest size of an accumulator. */
@@ -163,16 +51,9 @@ static unsigned sum_bits(const tcc_choice *ch)
     return most;
 }
 
-static int64_t registers(const tcc_choice *ch, const tcc_schedule *s)
-{
-    return tcc_warps_registers(s, sum_bits(ch)) + registers_behind(ch, s) +
-           registers_on_the_way(ch, s) + registers_of_bytes(ch, s) + registers_of_computed(ch, s) +
-           registers_of_wider(ch, s) + registers_of_single_loads(ch, s);
-}
-
 bool tcc_warps_has_room(const tcc_choice *ch)
 {
-    return find_instruction(ch) && registers(ch, &ch->s) <= register_limit(&ch->s);
+    return find_instruction(ch) && ch->need.lacks <= TCC_LIVE_SPARE;
 }
 
 /* What n must be a multiple of, in blocks of this many columns: lines of a stage that run along it are whole chunks.
@@ -265,7 +146,7 @@ static void try_size(tcc_search *q, int64_t m, int64_t n, int64_t n_warps)
     int64_t usual = depth_for(ch, m, n) >> from->shallower, least = depth_step(ch, &s);
     if (!ch->given_k)
         s.k = usual > least ? usual : least;
-    if (!tcc_arrange(&s, &u) || s.k % least || registers(ch, &s) > register_limit(&s))
+    if (!tcc_arrange(&s, &u) || s.k % least || tcc_warps_registers(&s, sum_bits(ch)) > tcc_schedule_share(&s))
         return;
     bool wide = m / u.stand[0] > WARP_TILE_MAX || n / u.stand[1] > WARP_TILE_MAX;
     tcc_search_try(q, &s, wide ? 2 : 1);
@@ -305,24 +186,29 @@ static void list_tiles(tcc_search *q)
         try_blocks(q, block.m, step_n(find_instruction(ch), block.n));
 }
 
-/* The tile with the least estimated time among those that fit; false when none does. */
-static bool choose_fastest(tcc_choice *ch, bool given_warps, int shallower)
+/* The tile with the least estimated time among those that fit; false when none does, and what lacks least registers, if
+ * that is less than what there was. */
+static bool choose_fastest(tcc_choice *ch, bool given_warps, int shallower, tcc_schedule *best)
 {
-    return tcc_search_run(ch, list_tiles, &(start){given_warps, shallower}, 0.001, &ch->s);
+    return tcc_search_run(ch, list_tiles, &(start){given_warps, shallower}, 0.001, best);
 }
 
-/* The same with this many stages, or with one if the user did not set them; if no tile of the usual depth fits, with
- * one that is less deep. */
+/* The same of the usual depth, or else less deep; with this many stages, or with one if the user did not set them.
+ * Where all lack registers, the one that lacks least. */
 static bool choose_tile(tcc_choice *ch, bool given_warps, bool given_stages)
 {
     enum { MOST_HALVES = 5 };
     int64_t stages = ch->s.stages;
-    for (int i = 0; i <= (ch->given_k ? 0 : MOST_HALVES); i++)
-        for (ch->s.stages = stages; ch->s.stages; ch->s.stages = given_stages || ch->s.stages == 1 ? 0 : 1)
-            if (choose_fastest(ch, given_warps, i))
-                return true;
+    tcc_schedule best = ch->s;
+    bool found = false;
+    for (; ch->s.stages && !found; ch->s.stages = given_stages || ch->s.stages == 1 ? 0 : 1)
+        for (int i = 0; i <= (ch->given_k ? 0 : MOST_HALVES) && !found; i++)
+            found = choose_fastest(ch, given_warps, i, &best);
     ch->s.stages = stages;
-    return false;
+    found |= ch->need.limit;
+    if (found)
+        ch->s = best;
+    return found;
 }
 
 /* Chooses a tile for a message if none fits: one that fits with one stage or, if there is none either, the smallest
@@ -333,7 +219,7 @@ static void take_unfit(tcc_choice *ch, bool given_warps)
     tcc_mma_block block, least;
     int64_t stages = s->stages;
     s->stages = 1;
-    bool found = choose_fastest(ch, given_warps, 0);
+    bool found = choose_fastest(ch, given_warps, 0, s);
     s->stages = stages;
     if (found)
         return;
@@ -380,13 +266,16 @@ static tcc_status refuse_size(tcc_choice *ch)
                                  "tile %s %lld: need a multiple of %lld where an operand is computed, in blocks of %s",
                                  ch->c.k, (long long)s->k, (long long)depth_step(ch, s), names_of_blocks(ch));
     /* ptxas may need fewer, and can spill: the smallest tile is better than none. */
-    bool doubtful = !tcc_choice_given(ch, "tile") && !tcc_choice_given(ch, "warps");
-    if (registers(ch, s) > register_limit(s) && !doubtful)
+    bool given = tcc_choice_given(ch, "tile") || tcc_choice_given(ch, "warps");
+    int64_t least = tcc_warps_registers(s, sum_bits(ch)), limit = tcc_schedule_share(s);
+    bool is_counted = ch->need.limit, lacks = is_counted ? ch->need.lacks > TCC_LIVE_DOUBT : least > limit;
+    if (lacks && given)
         return TCC_CHOICE_REFUSE(ch, key,
                                  "a %lld x %lld x %lld tile needs about %lld registers a thread with %lld warp%s; the "
                                  "limit is %lld",
-                                 (long long)s->m, (long long)s->n, (long long)s->k, (long long)registers(ch, s),
-                                 (long long)s->warps, s->warps == 1 ? "" : "s", (long long)register_limit(s));
+                                 (long long)s->m, (long long)s->n, (long long)s->k,
+                                 (long long)(is_counted ? ch->need.limit + ch->need.lacks : least),
+                                 (long long)s->warps, s->warps == 1 ? "" : "s", (long long)limit);
     return TCC_OK;
 }
 
@@ -409,28 +298,20 @@ tcc_status tcc_warps_choose(tcc_choice *ch)
         return status;
     bool given_stages = s->stages, given_warps = s->warps;
     s->stages = given_stages ? s->stages : 2;
+    ch->need = (tcc_need){.lacks = INT64_MAX};
     if (!choose_tile(ch, given_warps, given_stages)) /* refuse_size says why */
         take_unfit(ch, given_warps);
-    s->stages = given_stages ? s->stages : 0;
+    s->stages = given_stages || s->stages == 1 ? s->stages : 0;
     if (s->raster == TCC_RASTER_GROUPED && s->m * s->n > LARGE_TILE && !tcc_choice_given(ch, "group"))
         s->group = LARGE_GROUP;
     status = refuse_size(ch);
     return status ? status : tcc_skeleton_fill(ch);
 }
 
-/* Elements that are copied one at a time are all on their way at once. */
-static int64_t registers_of_elements(const tcc_choice *ch, const tcc_schedule *s)
-{
-    enum { WORD_BYTES = 4 };
-    int64_t words = (ch->elem_bytes + WORD_BYTES - 1) / WORD_BYTES;
-    return ((1 + s->more_a) * s->m + (1 + s->more_b) * s->n) * s->k * words / tcc_schedule_threads(s);
-}
-
 static bool generic_fits(tcc_choice *ch)
 {
-    const tcc_schedule *s = &ch->s;
-    return registers(ch, s) - registers_on_the_way(ch, s) + registers_of_elements(ch, s) <= register_limit(s) &&
-           tcc_skeleton_can_fill(ch);
+    enum { CONDITIONS = 32 }; /* registers for those of its copies */
+    return tcc_skeleton_can_fill(ch) && tcc_skeleton_need(ch).lacks <= -CONDITIONS;
 }
 
 /* Copies element by element hide their latency behind other CTAs: the tile and its one stage are small, and smaller

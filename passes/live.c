@@ -343,3 +343,8 @@ tcc_live tcc_live_late_registers(const tcc_func *f, tcc_arena *scratch)
 {
     return count_both(f, scratch, true);
 }
+
+int64_t tcc_live_lacks(const tcc_live *live)
+{
+    return live->early < live->late ? live->early : live->late;
+}

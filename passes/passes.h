@@ -90,5 +90,7 @@ extern const char tcc_pipeline_to_nvvm[], tcc_pipeline_to_amdgcn[];
 extern const char tcc_pipeline_to_schedule[], tcc_pipeline_to_tile[], tcc_pipeline_to_async[];
 /* The part between the first two of these: passes/skeleton.h. */
 extern const char tcc_pipeline_of_skeletons[], tcc_pipeline_of_their_cost[];
+/* The rest of the target's list. */
+const char *tcc_pipeline_from_tile(const tcc_target *target);
 
 #endif

@@ -27,6 +27,11 @@ const char tcc_pipeline_to_async[] = TO_ASYNC;
 const char tcc_pipeline_to_nvvm[] = TO_ASYNC ",lower-to-nvvm" FROM_TARGET ",record-waits";
 const char tcc_pipeline_to_amdgcn[] = TO_ASYNC ",lower-to-amdgcn" FROM_TARGET ",interleave";
 
+const char *tcc_pipeline_from_tile(const tcc_target *target)
+{
+    return tcc_pipeline(target) + sizeof TO_TILE;
+}
+
 const char *tcc_pipeline(const tcc_target *target)
 {
     const tcc_family_passes *passes = tcc_family_passes_of(target);

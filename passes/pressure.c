@@ -321,23 +321,21 @@ void tcc_pressure_set(tcc_func *f, const tcc_pressure *p, tcc_loc place)
                      (tcc_attr){.kind = TCC_ATTR_INT, .i = p->scarce}, place);
 }
 
-/* How many registers a thread is likely to need, if they are too many; else 0. ptxas computes elements neither quite
- * early nor quite late, and saves a few registers; if computing them early takes far less than the limit, it does that.
- * Where the pressure has been counted, it can move most of the loads that run ahead, whose addresses are live, too. Rows
- * that are loaded before anything is computed it loads late, as choose-ctas counts on; loads behind that it moves to
- * the front. */
+/* How many registers a thread is likely to need, if they are too many; else 0. Where the pressure has been counted,
+ * ptxas can move most of the loads that run ahead, whose addresses are live, too. Rows that are loaded before anything is
+ * computed it loads late, as choose-ctas counts on; many loads behind that it moves to the front. */
 static int64_t registers_too_many(const tcc_func *f, const tcc_live *live)
 {
-    enum { OF_ROWS = 8, MOVED = 96, FAR = 48 };
-    int64_t between = (live->early + live->late) / 2;
+    enum { FAR = 64, MOVED = 96 };
+    int64_t lacks = tcc_live_lacks(live);
     if (tcc_attr_find(&f->attrs, "row")) {
-        bool far = live->loads_first > live->early;
-        int64_t lacks = far && live->loads_first > live->late ? live->loads_first : live->late;
-        return live->late > -OF_ROWS || (far && lacks > 0) ? live->limit + lacks : 0;
+        bool far = live->loads_first > live->early + FAR;
+        lacks = far && live->loads_first > live->late ? live->loads_first : live->late;
+        return lacks > 0 ? live->limit + lacks : 0;
     }
     if (tcc_attr_find(&f->attrs, "warpgroups"))
         return live->registers > live->limit + MOVED ? live->registers : 0;
-    return between > SPARE && live->early > -FAR ? live->limit + between : 0;
+    return lacks > TCC_LIVE_DOUBT ? live->limit + lacks : 0;
 }
 
 /* Without memory there is no warning. */

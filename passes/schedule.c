@@ -302,6 +302,12 @@ static int64_t most_copies(const tcc_schedule *s, const tcc_target *t)
     return most;
 }
 
+int64_t tcc_schedule_share(const tcc_schedule *s)
+{
+    int64_t share = tcc_launched_registers(s->target, tcc_schedule_threads(s)), most = s->target->thread_registers;
+    return share < most ? share : most;
+}
+
 int64_t tcc_schedule_registers(const tcc_schedule *s, const tcc_target *t, int64_t *producer)
 {
     int64_t share = tcc_launched_registers(t, tcc_schedule_threads(s));

@@ -111,6 +111,8 @@ int64_t tcc_schedule_turns(const tcc_schedule *s);
 int64_t tcc_schedule_accumulators(const tcc_schedule *s);
 /* Registers with which each of this many threads is launched. */
 int64_t tcc_launched_registers(const tcc_target *t, int64_t threads);
+/* Registers that every thread may have if all have as many. */
+int64_t tcc_schedule_share(const tcc_schedule *s);
 /* Registers a consumer thread may have, and in *producer those that a producer thread keeps:
  * with a producer warpgroup setmaxnreg moves registers from it to the consumers (*producer > 0),
  * else every thread gets its share at launch (*producer 0). */
@@ -192,7 +194,7 @@ int64_t tcc_warps_step(const tcc_schedule *s, int d);
 /* As which fragment they hold sums; TCC_FRAGMENT_COUNT: as none. */
 tcc_fragment_id tcc_warps_sum(const tcc_schedule *s);
 bool tcc_warps_hold_opaque(const tcc_schedule *s);
-/* Registers that a thread needs, about, for what it multiplies. */
+/* Registers that a thread needs at least: for its sums, and what it multiplies at a time. */
 int64_t tcc_warps_registers(const tcc_schedule *s, unsigned elem_bits);
 
 /* The schedule in the language's syntax, as --print-schedule shows it. */

@@ -5,7 +5,7 @@
 #include "ir/machine.h"
 #include "passes/families.h"
 
-enum { TILE_MAX = 256, WORD_BITS = 32, OTHER_REGISTERS = 48 /* addresses, what copies are computed with */ };
+enum { TILE_MAX = 256, WORD_BITS = 32 };
 
 /* Of each way to multiply: of what a tile's k is a multiple; what a warp reads of each row of A and column of B at a
  * time, in all its lanes: bytes, of elements of at most 32 bits, or of one each; the shape of blocks where the target
@@ -125,8 +125,6 @@ static int64_t round_bytes_of(const tcc_schedule *s, tcc_mma_block block, int d)
     return by_matrices ? tcc_fragments[id].cols * HALF / 8 : ways[s->instr].round_bytes[d];
 }
 
-/* Operands are there twice: what is multiplied, and what is read meanwhile; not those of wmma
- * (pipeline_registers.c). */
 int64_t tcc_warps_registers(const tcc_schedule *s, unsigned elem_bits)
 {
     tcc_arrangement u;
@@ -140,7 +138,6 @@ int64_t tcc_warps_registers(const tcc_schedule *s, unsigned elem_bits)
     int64_t sums =
         (1 + s->more_sums) * s->m * s->n / threads_of(s) * elem_bits / WORD_BITS; /* two of 16 bits share one */
     int64_t words = elem_bits > WORD_BITS ? elem_bits / WORD_BITS : 1;
-    int64_t times = tcc_warps_hold_opaque(s) ? 1 : 2;
     int64_t in_words = s->instr == TCC_INSTR_FMA ? words : 1; /* of which ways[] counts one an element */
-    return sums + times * operands * in_words + OTHER_REGISTERS;
+    return sums + operands * in_words;
 }

@@ -10,6 +10,7 @@
 #include "ir/plan.h"
 #include "ir/signature.h"
 #include "passes/families.h"
+#include "passes/live.h"
 #include "passes/passes.h"
 
 /* What all of a choice share. */
@@ -251,11 +252,63 @@ static bool skeleton_cycles(const tcc_choice *ch, tcc_schedule *s, double *cycle
     return fits;
 }
 
+/* Registers in which assemblers keep the addresses of tensors, of all but the first few. */
+static int64_t kept_addresses(const tcc_func *f)
+{
+    enum { FEW = 8, ADDRESS = 2 };
+    int64_t n = -FEW;
+    for (const tcc_op *op = f->body->first; op; op = op->next)
+        n += op->code == TCC_OP_tensor_read;
+    return n > 0 ? n * ADDRESS : 0;
+}
+
+tcc_need tcc_skeleton_need(tcc_choice *ch)
+{
+    skeleton k;
+    tcc_need need = {0};
+    find_arena(ch);
+    if (put_up(ch, &k) && !tcc_run_passes_on(&k.ctx, *k.at, k.next, tcc_pipeline_of_their_cost) &&
+        !tcc_run_passes_on(&k.ctx, *k.at, k.next, tcc_pipeline_from_tile(ch->target)))
+        for (const tcc_func *f = *k.at; f != k.next; f = f->next) {
+            tcc_live live = tcc_live_registers(f, ch->skeletons->arena);
+            int64_t lacks = tcc_live_lacks(&live) + kept_addresses(ch->f);
+            if (!need.limit || lacks > need.lacks)
+                need = (tcc_need){lacks, live.limit};
+        }
+    take_down(ch, &k);
+    return need;
+}
+
+/* Elements that a thread has to do with: of all sums, and of what it copies of an iteration's tiles. */
+static double sum_elements(const tcc_schedule *s)
+{
+    return (double)(s->m * s->n) / (double)tcc_schedule_threads(s);
+}
+
+static double copied_elements(const tcc_schedule *s)
+{
+    int64_t lines = (1 + s->more_a) * s->m + (1 + s->more_b) * s->n;
+    return (double)(lines * s->k) / (double)tcc_schedule_threads(s);
+}
+
+/* Whether a schedule lacks registers since another one does, which wants no more of any kind and has as many. */
+static bool is_set_aside(const tcc_choice *ch, const tcc_schedule *s)
+{
+    for (size_t i = 0; i < ch->set_aside.len; i++) {
+        const tcc_schedule *other = &ch->set_aside.data[i];
+        bool has_as_many = tcc_schedule_share(s) <= tcc_schedule_share(other);
+        if (has_as_many && s->stages >= other->stages && sum_elements(s) >= sum_elements(other) &&
+            copied_elements(s) >= copied_elements(other))
+            return true;
+    }
+    return false;
+}
+
 void tcc_search_try(tcc_search *q, const tcc_schedule *s, double times)
 {
     double cycles = times * least_cycles(q->ch, s), below = q->cycles * (1 - q->margin);
     tcc_schedule t = *s;
-    if (cycles >= below || cycles > q->limit)
+    if (cycles >= below || cycles > q->limit || is_set_aside(q->ch, s))
         return;
     if (!q->bounds && skeleton_cycles(q->ch, &t, &cycles))
         q->refused |= cycles == INFINITY;
@@ -266,21 +319,43 @@ void tcc_search_try(tcc_search *q, const tcc_schedule *s, double times)
     q->cycles = cycles;
 }
 
+/* Where passes refuse all, the best is the one that may take least: they will say why. */
+static bool find_best(tcc_search *q, void (*list)(tcc_search *q), double margin)
+{
+    q->bounds = true;
+    q->margin = 0;
+    q->cycles = q->limit = INFINITY;
+    list(q);
+    if (q->cycles == INFINITY)
+        return false;
+    double bound = least_cycles(q->ch, &q->best), cycles;
+    tcc_schedule first = q->best;
+    skeleton_cycles(q->ch, &first, &cycles);
+    q->limit = bound > 0 ? cycles * q->cycles / bound : INFINITY;
+    q->bounds = false;
+    q->margin = margin;
+    q->cycles = INFINITY;
+    list(q);
+    return q->cycles < INFINITY || q->refused;
+}
+
 bool tcc_search_run(tcc_choice *ch, void (*list)(tcc_search *q), const void *user, double margin, tcc_schedule *out)
 {
-    tcc_search q = {.ch = ch, .user = user, .bounds = true, .cycles = INFINITY, .limit = INFINITY};
+    tcc_search q = {.ch = ch, .user = user};
+    bool counts = tcc_family_passes_of(ch->target)->counts_live;
     begin(ch);
-    list(&q);
-    if (q.cycles == INFINITY)
-        return false;
-    double bound = least_cycles(ch, &q.best), cycles;
-    tcc_schedule first = q.best;
-    skeleton_cycles(ch, &first, &cycles);
-    q.limit = bound > 0 ? cycles * q.cycles / bound : INFINITY;
-    q.bounds = false;
-    q.margin = margin;
-    q.cycles = INFINITY;
-    list(&q);
-    *out = q.best; /* where passes refuse all, the one that may take least: they will say why */
-    return q.cycles < INFINITY || q.refused;
+    while (find_best(&q, list, margin)) {
+        tcc_choice trial = *ch;
+        trial.s = q.best;
+        tcc_need need = counts ? tcc_skeleton_need(&trial) : (tcc_need){0};
+        bool fits = need.lacks <= TCC_LIVE_SPARE;
+        if (fits || need.lacks < ch->need.lacks) {
+            ch->need = need;
+            *out = q.best;
+        }
+        if (fits)
+            return true;
+        TCC_PUSH(ch->ctx->scratch, &ch->set_aside, q.best);
+    }
+    return false;
 }

@@ -27,6 +27,10 @@ tcc_status tcc_skeleton_fill(tcc_choice *ch);
 /* Whether they do. */
 bool tcc_skeleton_can_fill(const tcc_choice *ch);
 
+/* Counted in the code that the skeleton under ch->s, which is complete, is lowered to (live.h). Nothing is lacked where a
+ * pass refuses it. */
+tcc_need tcc_skeleton_need(tcc_choice *ch);
+
 /* Finds the schedule of a launch of ch->f that takes least time, of those that `list` hands to tcc_search_try and that
  * fit, completed as by tcc_skeleton_fill. An extent that is not known counts as large. `user` is for `list`, which is called twice. False when
  * none fits. */

@@ -24,6 +24,7 @@ enum {
     TOO_FEW = 2,     /* CTAs, which leave memory idle */
     MORE = 4,        /* in their place */
     SPARE = 16,      /* registers with which assemblers load late rather than spill, of 16-bit elements in vectors */
+    SPARE_OF_ENDS = 20, /* the same of rows that end anywhere */
     LEAST_SPARE = 7, /* beyond those that are live, with which they neither spill nor load late */
     OF_BYTES = 16    /* registers besides a third more than are live, of kernels that take bytes apart */
 };
@@ -81,14 +82,45 @@ static bool loads_bytes(const tcc_func *f)
     return false;
 }
 
+/* Whether rows are read that are combined of words. */
+static bool loads_words(const tcc_func *f)
+{
+    const tcc_attr assumes = tcc_attr_list(&f->attrs, "assumes");
+    bool any = false;
+    for (size_t i = 0; i < assumes.list.n; i++)
+        any |= tcc_attr_is_record(assumes.list.items[i], "align", "si") &&
+               assumes.list.items[i].list.items[2].i <= WORD_BYTES;
+    return any;
+}
+
+/* Whether lanes exchange more than two reductions need: what else is live then, assemblers do not load late. */
+static bool reduces_much(const tcc_func *f)
+{
+    enum { OF_TWO = 10 };
+    int64_t n = 0;
+    for (const tcc_op *op = f->body->first; op; op = tcc_walk_next((tcc_op *)op, f->body))
+        n += op->code == TCC_OP_nvvm_shfl;
+    return n > OF_TWO;
+}
+
 /* How many registers a thread should have. */
 static int64_t registers_needed(const tcc_func *f, tcc_arena *scratch, int64_t loaded)
 {
     tcc_live live = tcc_live_registers(f, scratch);
     int64_t need = live.registers * 2, taken_apart = live.limit + live.late;
     need -= loaded > WORD_BYTES && !end_anywhere(f) ? FEW : 0;
+    need += end_anywhere(f) && reduces_much(f) ? LEAST_SPARE : 0;
     int64_t of_bytes = loads_bytes(f) ? taken_apart * 4 / 3 + OF_BYTES : 0;
     return need > of_bytes ? need : of_bytes;
+}
+
+/* How many it must have where CTAs would be too few otherwise. Weights of rows that end anywhere are loaded late. */
+static int64_t registers_at_least(tcc_func *f, tcc_arena *scratch)
+{
+    bool few_spare = sweeps(f) ? !end_anywhere(f) : end_anywhere(f) && loads_words(f);
+    tcc_live live = sweeps(f) ? tcc_live_registers(f, scratch) : tcc_live_late_registers(f, scratch);
+    int64_t spare = few_spare ? LEAST_SPARE : end_anywhere(f) ? SPARE_OF_ENDS : SPARE;
+    return live.registers + spare + (end_anywhere(f) && (loads_bytes(f) || reduces_much(f)) ? SPARE_OF_ENDS : 0);
 }
 
 /* The most CTAs, of so many threads and with so many registers, up to some number. */
@@ -123,10 +155,10 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return TCC_OK;
     int64_t most = ctas, need = registers_needed(f, ctx->scratch, loaded);
     ctas = count_ctas(f, block, need, most);
-    if (ctas <= TOO_FEW && ctas < most && loaded > WORD_BYTES && has_narrow_rows(f)) {
-        need = sweeps(f) ? tcc_live_registers(f, ctx->scratch).registers + (end_anywhere(f) ? SPARE : LEAST_SPARE)
-                         : tcc_live_late_registers(f, ctx->scratch).registers + SPARE;
-        int64_t more = count_ctas(f, block, need, most < MORE ? most : MORE);
+    bool too_few = end_anywhere(f) ? ctas * block <= THREADS / 2 : ctas <= TOO_FEW;
+    if (too_few && ctas < most && loaded > WORD_BYTES && has_narrow_rows(f)) {
+        need = registers_at_least(f, ctx->scratch);
+        int64_t more = count_ctas(f, block, need, most < MORE || end_anywhere(f) ? most : MORE);
         ctas = more > ctas ? more : ctas;
     }
     tcc_attr_set_int(ctx->ir, &f->attrs, "min_ctas", ctas);

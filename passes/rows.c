@@ -456,7 +456,9 @@ void tcc_rows_choose(const tcc_func *f, const tcc_space *p, int64_t *rows, int64
     if (*rows)
         return;
     enum { AT_ONCE = 4 }; /* rows of a lane */
-    int64_t most = AT_ONCE * lanes_below(most_below(f, p, 0), *columns, tcc_pointwise_vector(f, p));
+    int64_t most = AT_ONCE;
+    if (hold_row(f, p, *columns))
+        most *= lanes_below(most_below(f, p, 0), *columns, tcc_pointwise_vector(f, p));
     most = TCC_POINTWISE_WARPS * (of_warp / *columns < most ? of_warp / *columns : most);
     *rows = 1;
     if (*columns > of_warp || tcc_attr_find(&f->attrs, "groups")) /* which begin at one place in each row */

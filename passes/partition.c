@@ -555,14 +555,14 @@ static tcc_status cut(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 /* One loop serves launches for which variants of it are, and so does one in parts; steps, which a copy is cut into, serve
- * all. */
-static tcc_status add_steps(tcc_pass_ctx *ctx, tcc_func *f)
+ * all. steps: this copy, as it was before; NULL: it is made here. */
+static tcc_status add_steps(tcc_pass_ctx *ctx, tcc_func *f, tcc_func *steps)
 {
     bool changed;
     tcc_status status = join_equal(ctx, f);
     if (status)
         return status;
-    tcc_func *steps = tcc_partition_copy(f, "steps");
+    steps = steps ? steps : tcc_partition_copy(f, "steps");
     tcc_attr_set_str(f->ir, &steps->attrs, "kernel", tcc_func_kernel(f));
     tcc_attr_set_str(f->ir, &steps->attrs, "part", steps->name);
     tcc_attr_remove(&steps->attrs, "stream");
@@ -579,10 +579,15 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return TCC_OK;
     if (!check_separate(ctx, f))
         return TCC_ERR_TYPE;
-    if (!find_separate(f) && tcc_streams_recognize(f)) {
+    if (find_separate(f))
+        return cut(ctx, f, changed);
+    tcc_func *steps = tcc_streams_have_conditions(f) ? tcc_partition_copy(f, "steps") : NULL;
+    if (tcc_streams_recognize(f)) {
         *changed = true;
-        return add_steps(ctx, f);
+        return add_steps(ctx, f, steps);
     }
+    if (steps)
+        tcc_func_remove(steps);
     return cut(ctx, f, changed);
 }
 

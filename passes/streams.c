@@ -5,6 +5,7 @@
 #include "ir/reduction.h"
 #include "ir/schedule_key.h"
 #include "passes/cascade.h"
+#include "passes/passes.h"
 #include "passes/slice.h"
 #include "passes/stream.h"
 
@@ -201,11 +202,12 @@ static bool is_known_before(const search *s, tcc_value *inside)
 /* ---- all else --------------------------------------------------------------------------------------- */
 
 /* Whether a read has an index of columns last, and neither it nor the rows' or the streamed one is computed with: what
- * is has one value in a tile. */
+ * is has one value in a tile. What is loaded for a coordinate is not along either. */
 static bool reads_tiles(const search *s, const tcc_op *read, const char *column)
 {
     const char *const alone[] = {s->names.of[0], s->products.rows, column};
-    bool all = read->n_operands == 1 && tcc_type_has_rows(tcc_accessed_tensor(read)->type);
+    bool all = read->n_operands == 1 || (!column && !indices_of(s, read->results[0].type).streamed);
+    all &= tcc_type_has_rows(tcc_accessed_tensor(read)->type);
     for (size_t n = 0; n < sizeof alone / sizeof *alone && all; n++)
         all = !alone[n] || !tcc_access_computes_with(read, alone[n]);
     for (size_t d = 0; d < tcc_access_rank(read) && all; d++) {
@@ -302,7 +304,67 @@ static const char *find_along(tcc_func *f, const char *index, const tcc_type *ro
     return is ? s.names.of[0] : NULL;
 }
 
-bool tcc_streams_recognize(tcc_func *f)
+/* ---- conditions of factors ------------------------------------------------------------------------- */
+
+/* What a factor is where a condition holds, if it is 0 elsewhere; else NULL. */
+static tcc_op *masked_factor(const tcc_value *factor)
+{
+    tcc_op *op = factor->def;
+    double number;
+    if (op && op->code == TCC_OP_arith_cast)
+        op = op->operands[0]->def;
+    bool is = op && op->code == TCC_OP_arith_select && tcc_value_is_float(op->operands[2], &number) && number == 0;
+    return is ? op : NULL;
+}
+
+/* The condition under which both factors of a sum's terms are not 0; NULL: there is none. */
+static tcc_value *condition_of_factors(const tcc_op *op)
+{
+    const tcc_op *product = tcc_is_reduction(op) && op->n_operands == 1 ? op->operands[0]->def : NULL;
+    if (!product || product->code != TCC_OP_arith_mul || tcc_reduction_of(op) != TCC_REDUCTION_SUM)
+        return NULL;
+    const tcc_op *x = masked_factor(product->operands[0]), *y = masked_factor(product->operands[1]);
+    return x && y && x->operands[0] == y->operands[0] ? x->operands[0] : NULL;
+}
+
+bool tcc_streams_have_conditions(const tcc_func *f)
+{
+    const tcc_op *op = f->body->first;
+    while (op && !condition_of_factors(op))
+        op = op->next;
+    return op;
+}
+
+static tcc_value *unmasked(tcc_builder *b, tcc_value *factor)
+{
+    tcc_value *v = masked_factor(factor)->operands[1];
+    return factor->def->code == TCC_OP_arith_cast ? TCC_EMIT(b, arith_cast, factor->type, v) : v;
+}
+
+/* Makes conditions of factors those of their sums: terms that are 0 or that are not there are the same. */
+static void move_conditions(tcc_func *f)
+{
+    for (tcc_op *op = f->body->first, *next; op; op = next) {
+        tcc_value *condition = condition_of_factors(op);
+        next = op->next;
+        if (!condition)
+            continue;
+        const tcc_op *product = op->operands[0]->def;
+        tcc_builder b = tcc_builder_before(op);
+        b.loc = product->loc;
+        tcc_value *x = unmasked(&b, product->operands[0]), *y = unmasked(&b, product->operands[1]);
+        tcc_value *terms = TCC_EMIT(&b, arith_mul, product->results[0].type, x, y);
+        b.loc = op->loc;
+        tcc_op *sum = tcc_op_create(&b, op->code, 2, (tcc_value *[]){terms, condition}, 1, &op->results[0].type);
+        for (size_t i = 0; i < op->attrs.len; i++)
+            TCC_PUSH(f->ir->arena, &sum->attrs, op->attrs.data[i]);
+        sum->results[0].name = op->results[0].name;
+        tcc_replace_uses(&op->results[0], &sum->results[0]);
+    }
+    tcc_erase_dead(f, f->ir->arena);
+}
+
+static bool recognize(tcc_func *f)
 {
     const char *along = NULL;
     for (const tcc_op *op = f->body->first; op && !along; op = op->next)
@@ -310,4 +372,18 @@ bool tcc_streams_recognize(tcc_func *f)
     if (along)
         tcc_attr_set_str(f->ir, &f->attrs, "stream", along);
     return along;
+}
+
+bool tcc_streams_recognize(tcc_func *f)
+{
+    if (tcc_streams_have_conditions(f)) {
+        tcc_func *trial = tcc_func_clone(f, tcc_arena_printf(f->ir->arena, "%s__trial", f->name));
+        move_conditions(trial);
+        bool is = recognize(trial);
+        tcc_func_remove(trial);
+        if (!is)
+            return false;
+        move_conditions(f);
+    }
+    return recognize(f);
 }

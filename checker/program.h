@@ -212,6 +212,7 @@ typedef struct tcc_pinst {
     bool sent_by_thread;         /* where it copies to may differ from warp to warp */
     struct tcc_pplace *place;    /* where it accesses `tensor`, or copies to in `sent_to` */
     bool harmless;               /* it accesses nothing else, nor does anything in it */
+    bool computes;               /* a branch: it does nothing else, in registers of MMAs, too */
     bool waits;                  /* it, or something in it, synchronizes */
     bool tests;                  /* a loop that tests what it carries (ir/counting.h); */
     bool counts;                 /* one that only counts; */

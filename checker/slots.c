@@ -42,6 +42,16 @@ static bool is_harmless(const tcc_pinst *in)
     return harmless;
 }
 
+/* Whether all that is done in a branch is to compute. */
+static bool only_computes(const tcc_pinst *in)
+{
+    bool computes = in->op->code == TCC_OP_scf_if || (!is_followed(in->op) && !in->op->n_regions);
+    for (unsigned r = 0; computes && r < in->op->n_regions; r++)
+        for (size_t i = 0; computes && i < in->regions[r].n; i++)
+            computes = only_computes(&in->regions[r].insts[i]);
+    return computes;
+}
+
 /* After how many iterations of a loop what is asked of its index repeats itself. */
 static void find_period(tcc_protocol *p, const tcc_pinst *loop)
 {
@@ -106,6 +116,7 @@ static size_t write_op(decoder *d, size_t i, tcc_pinst *in)
     for (unsigned t = 0; in->tensor && t < in->place->n_terms; t++)
         in->place->terms[t].slot = slot_of(d, tcc_p_number_of(d, in->place->terms[t].value));
     in->harmless = is_harmless(in);
+    in->computes = op->code == TCC_OP_scf_if && only_computes(in);
     if (is_function(in))
         in->given = TCC_NEW_ARRAY(scratch, tcc_pgiven, TCC_P_GIVEN);
     if (d->registers)
@@ -116,7 +127,8 @@ static size_t write_op(decoder *d, size_t i, tcc_pinst *in)
         tcc_p_mma_read(in);
     }
     in->waits = s->waits;
-    unsigned n_asked = !s->waits ? 0 : op->code == TCC_OP_scf_for ? 2 : op->code == TCC_OP_scf_if;
+    bool matters = s->waits || (op->code == TCC_OP_scf_if && !in->harmless);
+    unsigned n_asked = !matters ? 0 : op->code == TCC_OP_scf_for ? 2 : op->code == TCC_OP_scf_if;
     for (unsigned o = 0; o < n_asked; o++)
         in->of_tiles |= (uint8_t)(tcc_p_is_of_tiles(op->operands[o], &d->p->asks_memory, 0) << o);
     in->loops |= op->code == TCC_OP_scf_for && s->waits && !makes_few_iterations(op);

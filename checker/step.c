@@ -161,7 +161,7 @@ static tcc_presult branch_mask(tcc_protocol *p, tcc_pstate *s, unsigned warp, co
     for (unsigned l = 0; l < p->n_lanes; l++) {
         int64_t v;
         bool known = tcc_p_lane(p, c, l, &v);
-        if (!known && (p->amd ? !in->waits : in->harmless)) {
+        if (!known && (p->amd ? !in->waits : in->harmless || in->computes)) {
             *may = true;
             *yes = tcc_p_all_lanes(p);
             return TCC_P_NEXT;
@@ -231,7 +231,9 @@ static tcc_presult leave_branch(tcc_protocol *p, tcc_pstate *s, unsigned warp,
     for (unsigned i = 0; yield && i < f.of->op->n_results; i++) {
         tcc_pvalue v = read(p, s, warp, yield->operands[i]);
         tcc_pvalue old = read(p, s, warp, f.of->results[i]);
-        if (f.may && v.kind != TCC_P_REGISTERS)
+        if (f.may && f.region == 1 && old.kind == TCC_P_REGISTERS)
+            v = joined(old, &v);
+        else if (f.may && v.kind != TCC_P_REGISTERS)
             v = (tcc_pvalue){.kind = TCC_P_UNKNOWN};
         if (f.of->results[i] != TCC_P_NO_SLOT)
             write(p, s, warp, f.of->results[i], f.mask == f.outer ? v : merge(p, warp, &old, &v, f.mask, elected));

@@ -32,13 +32,18 @@ static const tcc_value *loaded_from(const tcc_op *op)
     return loads ? op->operands[0]->def->operands[0] : NULL;
 }
 
+static bool is_float(const tcc_value *v)
+{
+    return v->type->kind == TCC_KIND_scalar && tcc_scalar_classify(v->type->elem) == TCC_CLASS_FLOAT;
+}
+
 bool tcc_p_is_of_tiles(const tcc_value *v, bool *loads, unsigned depth)
 {
     const tcc_op *op = v->def;
     if (depth > MAX_DEPTH)
         return false;
     if (!op)
-        return v->block && v->block->parent && v->block->parent->code == TCC_OP_scf_for;
+        return v->block && (v->block->parent ? v->block->parent->code == TCC_OP_scf_for : is_float(v));
     if (loaded_from(op)) {
         *loads = true;
         return true;
@@ -131,6 +136,10 @@ static bool compute(const place *at, const tcc_value *v, unsigned depth, tcc_pva
         *out = tcc_p_known(c);
         return true;
     }
+    if (op->code == TCC_OP_arith_const && is_float(v)) {
+        *out = tcc_p_symbol(at->p, op, NULL, 0);
+        return true;
+    }
     if (loaded_from(op))
         return element(at, op, depth, out);
     if (is_of_launch(op->code) && !(op->code == TCC_OP_nvvm_ctaid && at->p->ctas > 1)) {
@@ -144,7 +153,8 @@ static bool compute(const place *at, const tcc_value *v, unsigned depth, tcc_pva
     for (unsigned i = 0; i < op->n_operands; i++)
         if (!compute(at, op->operands[i], depth + 1, &args[i]))
             return false;
-    *out = tcc_p_compute(at->p, op, args);
+    bool is_of_floats = op->n_operands && is_float(op->operands[0]); /* no law of numbers is known of them */
+    *out = is_of_floats ? tcc_p_symbol(at->p, op, args, op->n_operands) : tcc_p_compute(at->p, op, args);
     return out->kind == TCC_P_SYMBOL || tcc_p_is_exact(out);
 }
 

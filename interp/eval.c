@@ -71,6 +71,8 @@ NOTHING(tensor_before)
 NOTHING(tensor_rescale)
 NOTHING(tensor_write)
 NOTHING(async_pin)
+NOTHING(async_hold)
+NOTHING(nvvm_hold)
 NOTHING(nvvm_griddepcontrol_launch)
 NOTHING(nvvm_prefetch_tensormap)
 NOTHING(nvvm_stamps) /* there is no clock to read */

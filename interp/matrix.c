@@ -104,6 +104,14 @@ tcc_outcome tcc_eval_nvvm_shf(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
+tcc_outcome tcc_eval_nvvm_any(tcc_thread *t, const tcc_inst *in)
+{
+    int64_t any = 0;
+    for (unsigned l = 0; l < TCC_WARP_LANES; l++)
+        any |= tcc_lane_int(t, in, 0, l);
+    return tcc_converged(t, in) ? tcc_give(t, in, any) : TCC_FAILED;
+}
+
 tcc_outcome tcc_eval_nvvm_shfl(tcc_thread *t, const tcc_inst *in)
 {
     if (!tcc_converged(t, in))

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "interp/machine.h"
 #include "ir/reduction.h"
 
 /* ---- windows --------------------------------------------------------------------------- */
@@ -302,6 +303,17 @@ tcc_outcome tcc_eval_tile_reduce(tcc_thread *t, const tcc_inst *in)
             r->f = tcc_round_float(r->f, type->elem);
     }
     return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_tile_any(tcc_thread *t, const tcc_inst *in)
+{
+    int64_t n = tcc_type_count(in->op->operands[0]->type), any = 0;
+    const tcc_cell *a = tcc_cells(t, in->operands[0]);
+    if (!tcc_readable(t, in, 0))
+        return TCC_FAILED;
+    for (int64_t i = 0; i < n; i++)
+        any |= a[i].i;
+    return tcc_give(t, in, any);
 }
 
 tcc_outcome tcc_eval_tile_convert(tcc_thread *t, const tcc_inst *in)

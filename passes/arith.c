@@ -206,5 +206,5 @@ void tcc_end_if(tcc_builder *b, tcc_op *op)
 bool tcc_is_number(const tcc_op *op)
 {
     return tcc_op_info_get(op->code)->flags & TCC_PURE && !op->n_regions && op->n_results == 1 &&
-           op->results[0].type->kind == TCC_KIND_scalar;
+           op->results[0].type->kind == TCC_KIND_scalar && op->code != TCC_OP_tile_any;
 }

@@ -1,7 +1,8 @@
 /* choose_schedule_streams: the schedule of a kernel that streams (passes/cascade.h).
  *
- * Each consumer warpgroup has 64 rows, or each warp 32 or 16 where warps multiply registers; a tile has all columns of
- * sums, and as many elements along the index that is streamed as leave registers for the scores beside the sums, and
+ * Each consumer warpgroup has 64 rows, or each warp 32 or 16 where warps multiply registers: three warpgroups, if each
+ * has registers for as deep a tile as there may be, since more rows read fewer elements; else two. A tile has all columns
+ * of sums, and as many elements along the index that is streamed as leave registers for the scores beside the sums, and
  * shared memory for two stages.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
@@ -63,12 +64,12 @@ static int64_t registers_on_the_way(const tcc_func *f, const tcc_cascade *c, con
     return through ? s->k * bits / WORD_BITS / (s->warps * TCC_WARP_LANES) : 0;
 }
 
-/* Registers of a consumer thread: sums, the scores of this tile, which become an operand, and of the next, or, of warps,
- * the operand, what is read beside them, another copy where several fields are masked, and what rows, conditions and
+/* Registers of a consumer thread: sums, the scores, the operand that they were in the tile before, or, of warps, become,
+ * as many for it as for scores where something has to be looked at, what is read beside them, another copy where several fields are masked, and what rows, conditions and
  * addresses need. */
 static int64_t registers_of(tcc_func *f, const tcc_cascade *c, const tcc_schedule *s)
 {
-    enum { OTHERS = 40, FRAGMENTS = 8, MORE = 16, WARPGROUP_LANES = 128 };
+    enum { FEW = 32, OTHERS = 40, FRAGMENTS = 8, MORE = 16, WARPGROUP_LANES = 128 };
     const tcc_op *sum = c->sums[0].sum;
     const tcc_value *by;
     bool has_condition = sum->n_operands > 1;
@@ -79,6 +80,8 @@ static int64_t registers_of(tcc_func *f, const tcc_cascade *c, const tcc_schedul
     int64_t next = s->warps ? scores * s->k / 2 : scores * s->k;
     int64_t tiles = scores + reads + (scores > 1) + (masks && !tcc_stream_masks_once(f, c));
     bool is_more = others > 0 || c->n_sums > 1 || scores > 1 || d.least.len;
+    if (!s->warps && !masks && !is_more && !reads)
+        return s->m * (s->n + s->k + s->k / 2) / threads + FEW;
     return s->m * ((int64_t)c->n_sums * s->n + tiles * s->k + next) / threads + registers_on_the_way(f, c, s) + OTHERS +
            (s->warps ? FRAGMENTS : 0) + (is_more ? MORE : 0);
 }
@@ -138,6 +141,17 @@ static void choose_depth(tcc_choice *ch, const tcc_cascade *c)
         ch->s.k -= is_part ? ch->s.k / 2 : STEP;
 }
 
+/* Three warpgroups if there is room for a tile as deep as there may be. */
+static void choose_warpgroups(tcc_choice *ch, const tcc_cascade *c)
+{
+    const int64_t m = ch->s.m;
+    ch->s.warpgroups = WARPGROUPS + 1;
+    ch->s.m = ch->s.warpgroups * TCC_WGMMA_ROWS;
+    ch->s.k = MOST;
+    if (!has_room(ch, c))
+        ch->s.m = m;
+}
+
 /* Of warps: 32 rows of each, for which what is read of shared memory is multiplied twice, unless that leaves too few
  * elements along the streamed index. */
 static void choose_rows(tcc_choice *ch, const tcc_cascade *c)
@@ -195,6 +209,8 @@ tcc_status tcc_choose_stream(tcc_choice *ch)
         return status;
     if (s->warps && !ch->given_m)
         choose_rows(ch, &c);
+    if (!s->warps && !ch->given_m && !ch->given_k && !is_part)
+        choose_warpgroups(ch, &c);
     s->warpgroups = s->warps ? 0 : s->m / TCC_WGMMA_ROWS;
     if (!ch->given_k)
         choose_depth(ch, &c);

@@ -67,6 +67,8 @@ tcc_value *tcc_in_step(tcc_tiling *t, const tcc_op *rescale, tcc_value *is_first
 {
     tcc_builder *b = &t->b;
     tcc_value *by = tcc_value_map_get(t->map, TCC_VIEW(tensor_rescale, rescale)->by);
+    if (!is_first)
+        return tcc_tiling_broadcast(t, by, type);
     if (is_first->type->kind == TCC_KIND_tile)
         by = tcc_tiling_broadcast(t, by, type);
     tcc_value *one = tcc_build_float(b, by->type, 1);

@@ -260,6 +260,33 @@ static void lower_pin(tcc_nvvm_lowering *l, tcc_op *op)
     TCC_EMIT_V(&l->low.b, nvvm_warp_sync, NULL);
 }
 
+/* Its last element: what is computed of the others comes before. */
+static void lower_hold(tcc_nvvm_lowering *l, tcc_op *op)
+{
+    const tcc_parts *parts = tcc_low_parts(&l->low, TCC_VIEW(async_hold, op)->a);
+    tcc_value *a = parts->values[parts->n - 1];
+    if (a->type->kind == TCC_KIND_vec)
+        a = tcc_low_extract(&l->low, a, tcc_type_count(a->type) - 1);
+    TCC_EMIT_V(&l->low.b, nvvm_hold, a);
+}
+
+/* Of the thread's elements, and then of the warp's. */
+static void lower_any(tcc_nvvm_lowering *l, tcc_op *op)
+{
+    tcc_lowering *low = &l->low;
+    const tcc_parts *parts = tcc_low_parts(low, TCC_VIEW(tile_any, op)->a);
+    tcc_value *any = NULL;
+    for (size_t p = 0; p < parts->n; p++) {
+        tcc_value *part = parts->values[p];
+        bool is_vec = part->type->kind == TCC_KIND_vec;
+        for (int64_t i = 0; i < (is_vec ? tcc_type_count(part->type) : 1); i++) {
+            tcc_value *a = is_vec ? tcc_low_extract(low, part, i) : part;
+            any = any ? tcc_low_bin(low, TCC_OP_arith_or, any, a) : a;
+        }
+    }
+    tcc_value_map_set(low->map, &op->results[0], TCC_EMIT(&low->b, nvvm_any, low->i1, any));
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 typedef enum runner { ANYBODY, ALL /* threads of a role */ } runner;
@@ -294,6 +321,8 @@ static const struct {
     [TCC_OP_async_send_wait] = {tcc_nvvm_send_wait, ALL},
     [TCC_OP_async_opaque] = {lower_opaque, ALL},
     [TCC_OP_async_pin] = {lower_pin, ALL},
+    [TCC_OP_async_hold] = {lower_hold, ALL},
+    [TCC_OP_tile_any] = {lower_any, ALL},
 };
 
 /* Whether rings and buffers are what async.ring and async.alloc made. */

@@ -32,7 +32,8 @@
  *
  * MMAs whose results a loop only carries are pending into its next iteration, so the stage of the previous
  * iteration is released. With one stage this would wait for itself: then no MMA is left pending. Other MMAs
- * are waited for before the first use of their result, while those after them stay pending.
+ * are waited for before the first use of their result, while those after them stay pending; what is computed meanwhile
+ * is held before the wait.
  *
  * The copies and the MMAs are still one sequence here; specialize-warps separates them.
  *
@@ -500,6 +501,18 @@ static int64_t count_between(const tcc_op *mma, const tcc_op *end)
     return n;
 }
 
+/* What is computed at some cost while an MMA runs that is waited for before `end`: its last value. NULL: nothing. */
+static tcc_value *computed_meanwhile(const tcc_op *mma, const tcc_op *end)
+{
+    tcc_value *last = NULL;
+    for (tcc_op *op = mma->next; op != end; op = op->next) {
+        bool counts = op->code == TCC_OP_tile_reduce || !strncmp(tcc_op_info_get(op->code)->name, "math.", 5);
+        if (counts && op->results[0].type->kind == TCC_KIND_tile && op->results[0].type->elem == TCC_f32)
+            last = &op->results[0];
+    }
+    return last;
+}
+
 /* Whether all MMAs in a loop run on into its next iteration. Registers of A would have to stay what they are
  * until then. */
 static bool can_run_on(const pipeline *p, const tcc_block *block)
@@ -581,6 +594,9 @@ static void wait_in_block(pipeline *p, size_t first)
             tcc_op *at = first_use(mma);
             tcc_builder b = tcc_builder_before(at);
             b.loc = mma->loc;
+            tcc_value *meanwhile = computed_meanwhile(mma, at);
+            if (meanwhile)
+                TCC_EMIT_V(&b, async_hold, meanwhile);
             wait_for(&b, &mma->results[0], count_between(mma, at));
             release_groups(p, mma, &b, 0);
         }

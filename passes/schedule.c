@@ -129,7 +129,7 @@ static bool is_valid_for_warpgroups(const tcc_schedule *s)
 {
     bool swizzle = !s->swizzle || s->swizzle == 32 || s->swizzle == 64 || s->swizzle == 128;
     bool can_turn = s->warpgroups == 2 && s->persistent && s->producer == TCC_PRODUCER_WARPGROUP;
-    return s->warpgroups >= 1 && s->warpgroups <= 3 && is_multiple(s->m, 64 * s->warpgroups / tcc_schedule_turns(s)) &&
+    return s->warpgroups >= 1 && s->warpgroups <= (s->streams ? 4 : 3) && is_multiple(s->m, 64 * s->warpgroups / tcc_schedule_turns(s)) &&
            is_valid_cluster(s) && (can_turn || s->consumers == TCC_CONSUMERS_COOPERATIVE) && is_multiple(s->n, 8) &&
            is_multiple(s->k, 8) && s->stages >= 1 && s->stages <= 1024 && s->group >= 1 && swizzle;
 }

@@ -10,21 +10,27 @@
  * After:   tile.grid {axes = [i, e], …} {
  *          ^(%i: i32, %e: i32):
  *            %q = tile.load %Q, … : tile<bf16[128, 64]>
- *            %m, %o = scf.for %iteration = 0 … (%old = -inf, %acc = 0.0) {
+ *            %s = tile.mma %q, (tile.load %K), 0.0 : tile<f32[128, 128]>
+ *            %m = tile.reduce %s {dim = 1, kind = max}        … %p …
+ *            %m, %o, %p = scf.for … (%old = %m, %kept = 0.0, %operand = %p) {          // from the second tile on
  *              %s = tile.mma %q, (tile.load %K), 0.0 : tile<f32[128, 128]>
+ *              %sum = tile.mma %operand, (tile.load %V), %kept : tile<f32[128, 64]>    // of the tile before
  *              %m = arith.max %old, (tile.reduce %s {dim = 1, kind = max})
  *              … %p, %a …
- *              %kept = arith.mul %acc, (tile.broadcast %a) : tile<f32[128, 64]>
- *              %o = tile.mma %p, (tile.load %V), %kept
- *            } …
+ *              scf.yield %m, (arith.mul %sum, (tile.broadcast %a)), %p
+ *            }
+ *            %o = tile.mma %p, (tile.load %V), %o
  *
  * Fields are tiles of rows times j, or of rows times e: a tile holds all of e, and all of what scores are summed over.
- * What does not change with j is computed before the loop, what only results need after it. Scores are multiplied an
- * iteration ahead, so that they run while those before become operands: the loop carries them, and those of the tile
- * behind the last are for nobody. A condition bounds the loop, as far as expressions of indices say (domain.h). In
- * tiles that may lack terms the scores that all depends on are -inf there, or what is summed is 0.
+ * What does not change with j is computed before the loop, what only results need after it. What a tile adds to sums is
+ * multiplied with the scores of the next one, so that it runs while those become operands: the loop carries operands,
+ * and begins with the second tile. A condition bounds it, as far as expressions of indices say (domain.h). In tiles that
+ * may lack terms the scores that all depends on are -inf there, or what is summed is 0.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <float.h>
+#include <math.h>
+
 #include "ir/assume.h"
 #include "ir/reduction.h"
 #include "passes/arith.h"
@@ -40,15 +46,21 @@ typedef struct streams {
     tcc_value *begin; /* of the first tile along j */
     tcc_value *first; /* of the one that is built */
     bool whole;       /* every tile along j is */
-    bool ahead;       /* scores are multiplied an iteration ahead */
+    bool later;       /* what a tile adds to sums is multiplied with the scores of the next one; else with its own */
+    tcc_value *is_first; /* whether no tile was before this one; NULL: one was */
     /* Tiles from the first on to the second, j's first and end, have all terms in all rows; NULL: it is not known. */
     tcc_value *all_from, *all_to;
     tcc_value *is_partial;   /* whether this one may not; NULL: the same */
     tcc_map in, after;       /* ops that are computed in the loop, or before it, and those that results need */
     tcc_map conditions;      /* ops that say which terms there are */
     tcc_map along;           /* values that vary along j, or change with it */
-    const tcc_value *source; /* -inf where there is no term; NULL: what is reduced is masked */
+    tcc_value *source; /* -inf where there is no term; NULL: what is reduced is masked */
+    tcc_value *by; /* a number, which what all depends on is the source times; NULL: 1 */
+    tcc_value *is_positive; /* whether it is; else the source is inf where there is no term */
     tcc_map masked;          /* values that are masked, and for which reduction */
+    TCC_VEC(tcc_value *) factors; /* of sums, that are computed: each once */
+    TCC_VEC(tcc_op *) lagging;    /* extrema with which sums are in step only as they were some tiles ago */
+    tcc_map needs;                /* rescaled sums, and whether they are to be rescaled in this tile */
 } streams;
 
 static tcc_ir *ir_of(const streams *r)
@@ -100,8 +112,10 @@ static void need_in_loop(streams *r, tcc_op *op)
     need(&r->in, term);
     if (op->n_operands > 1)
         need(&r->conditions, op->operands[1]);
-    if (r->source ? term == r->source : tcc_reduction_of(op) == TCC_REDUCTION_SUM)
-        *tcc_map_at(&r->masked, r->source ? term : summed_value(term)) = op;
+    if (r->source && tcc_reduction_of(op) == TCC_REDUCTION_MAX)
+        *tcc_map_at(&r->masked, r->source) = op;
+    else if (!r->source && tcc_reduction_of(op) == TCC_REDUCTION_SUM)
+        *tcc_map_at(&r->masked, summed_value(term)) = op;
 }
 
 static void find_needed(streams *r)
@@ -153,6 +167,12 @@ static tcc_value *select_terms(streams *r, const tcc_op *reduce, tcc_value *v)
     tcc_builder *b = &r->t.b;
     const tcc_type *type = v->type, *numbers = tcc_type_with_elem(ir_of(r), type, TCC_i32);
     tcc_value *none = tcc_tiling_start(&r->t, type, tcc_reduction_of(reduce));
+    if (r->by) {
+        const tcc_type *scalar = tcc_type_scalar(ir_of(r), type->elem);
+        tcc_value *least = tcc_build_float(b, scalar, -INFINITY), *most = tcc_build_float(b, scalar, INFINITY);
+        least = TCC_EMIT(b, arith_select, scalar, r->is_positive, least, most);
+        none = tcc_tiling_broadcast(&r->t, least, type);
+    }
     if (!r->whole) {
         tcc_value *number = TCC_EMIT(b, tile_index, numbers, NULL);
         tcc_attr_set_int(ir_of(r), &number->def->attrs, "dim", 1);
@@ -184,12 +204,35 @@ static tcc_value *make_masked(streams *r, const tcc_op *reduce, tcc_value *v)
     return v;
 }
 
-static tcc_value *make_reduced(streams *r, const tcc_op *reduce, tcc_value *v)
+static tcc_value *reduce_as(streams *r, tcc_reduction kind, tcc_value *v)
 {
     v = TCC_EMIT(&r->t.b, tile_reduce, tile_type(r, v->type->elem, false), v);
     tcc_attr_set_int(ir_of(r), &v->def->attrs, "dim", 1);
-    tcc_attr_set_str(ir_of(r), &v->def->attrs, "kind", tcc_reduction_words[tcc_reduction_of(reduce)]);
+    tcc_attr_set_str(ir_of(r), &v->def->attrs, "kind", tcc_reduction_words[kind]);
     return v;
+}
+
+static tcc_value *make_reduced(streams *r, const tcc_op *reduce, tcc_value *v)
+{
+    return reduce_as(r, tcc_reduction_of(reduce), v);
+}
+
+/* The maximum of the source times a number: that of the source, or the minimum, times it. */
+static tcc_value *build_scaled_maximum(streams *r, tcc_value *v)
+{
+    const tcc_reduction kinds[] = {TCC_REDUCTION_MAX, TCC_REDUCTION_MIN};
+    const tcc_type *type = tile_type(r, v->type->elem, false);
+    tcc_builder outer = r->t.b;
+    tcc_op *test = tcc_op_create(&outer, TCC_OP_scf_if, 1, &r->is_positive, 1, &type);
+    for (int i = 0; i < 2; i++) {
+        r->t.b = tcc_builder_at_end(test->regions[i]);
+        r->t.b.loc = outer.loc;
+        tcc_value *extreme = reduce_as(r, kinds[i], v);
+        tcc_op_create(&r->t.b, TCC_OP_scf_yield, 1, &extreme, 0, NULL);
+    }
+    r->t.b = outer;
+    tcc_value *by = tcc_tiling_broadcast(&r->t, tcc_value_map_get(r->t.map, r->by), type);
+    return TCC_EMIT(&r->t.b, arith_mul, type, &test->results[0], by);
 }
 
 /* What is made of v, of the type given, where there are terms, and of what changes no result elsewhere; of v itself
@@ -235,6 +278,20 @@ static tcc_value *product_of(tcc_value *x, tcc_value *y)
     return NULL;
 }
 
+/* The number that v is a score times, and the score; NULL: it is not. */
+static tcc_value *scale_of(const streams *r, const tcc_value *v, tcc_value **score)
+{
+    const tcc_op *op = v->def;
+    for (unsigned i = 0; op && op->code == TCC_OP_arith_mul && i < 2; i++) {
+        const tcc_op *of = op->operands[i]->def;
+        if (op->operands[1 - i]->type->kind == TCC_KIND_scalar && of && tcc_is_reduction(of) && score_of(r, of)) {
+            *score = op->operands[i];
+            return op->operands[1 - i];
+        }
+    }
+    return NULL;
+}
+
 static bool find_exponential(const streams *r, const tcc_value *v, exponential *out)
 {
     const tcc_op *of = v->def && v->def->code == TCC_OP_math_exp ? v->def->operands[0]->def : NULL;
@@ -251,6 +308,7 @@ static bool find_exponential(const streams *r, const tcc_value *v, exponential *
     } else {
         return false;
     }
+    out->by = out->by || !r->later ? out->by : scale_of(r, out->x, &out->x);
     return has_along(r, out->x) && !(out->by && has_along(r, out->by)) && !has_along(r, out->y);
 }
 
@@ -299,26 +357,30 @@ static bool vanishes_with(const streams *r, const tcc_value *term, const tcc_val
 {
     exponential e;
     double by = 1;
-    return find_exponential(r, term, &e) && e.x == x && (!e.by || (tcc_value_is_float(e.by, &by) && by > 0));
+    return find_exponential(r, term, &e) && e.x == x &&
+           (r->by ? e.by == r->by : !e.by || (tcc_value_is_float(e.by, &by) && by > 0));
 }
 
-/* The one field that a maximum is of, and of which all that is summed are such exponentials: -inf where there is no
- * term serves all. NULL: there is none. */
-static const tcc_value *find_source(const streams *r)
+/* The one field that a maximum is of, as it is or times a number, and of which all that is summed are such
+ * exponentials: -inf where there is no term, or inf, serves all. False: there is none. */
+static bool find_source(streams *r)
 {
-    const tcc_value *source = NULL;
+    tcc_value *scaled = NULL, *source = NULL;
     for (const tcc_op *op = r->w->f->body->first; op; op = op->next)
         if (tcc_is_reduction(op) && !score_of(r, op) && tcc_reduction_of(op) == TCC_REDUCTION_MAX)
-            source = op->operands[0];
+            scaled = source = op->operands[0];
+    r->by = source && r->later ? scale_of(r, scaled, &source) : NULL;
     bool all = source && source->type->elem == TCC_f32;
     for (const tcc_op *op = r->w->f->body->first; op && all; op = op->next) {
         if (!tcc_is_reduction(op) || score_of(r, op))
             continue;
         const tcc_product *sum = sum_of(r, op);
         tcc_value *term = sum ? sum->of[0].value : op->operands[0];
-        all = tcc_reduction_of(op) == TCC_REDUCTION_MAX ? term == source : vanishes_with(r, summed_value(term), source);
+        all = tcc_reduction_of(op) == TCC_REDUCTION_MAX ? term == scaled : vanishes_with(r, summed_value(term), source);
     }
-    return all ? source : NULL;
+    r->source = all ? source : NULL;
+    r->by = all ? r->by : NULL;
+    return all;
 }
 
 /* Lets a value be what changes nothing of a reduction where there is no term. */
@@ -352,6 +414,8 @@ static tcc_value *build_reduce(streams *r, const tcc_op *reduce)
     enter_plane(r, term->type);
     v = tcc_arith_cast(&r->t.b, tcc_type_with_elem(ir_of(r), v->type, type->elem), v);
     v = tcc_tiling_broadcast(&r->t, v, type);
+    if (r->by && tcc_reduction_of(reduce) == TCC_REDUCTION_MAX)
+        return build_scaled_maximum(r, tcc_value_map_get(r->t.map, r->source));
     bool is_masked = r->source || (tcc_reduction_of(reduce) == TCC_REDUCTION_SUM && varies(r, summed_value(term)));
     r->t.b.loc = reduce->loc;
     return is_masked ? make_reduced(r, reduce, v) : mask(r, reduce, v, make_reduced, tile_type(r, type->elem, false));
@@ -396,16 +460,37 @@ static tcc_value *build_score(streams *r, const tcc_product *score, tcc_value *r
     return TCC_EMIT(&r->t.b, tile_mma, type, rows, b, none);
 }
 
-/* What a tile's products add to acc. */
-static tcc_value *multiply(streams *r, const tcc_product *sum, tcc_value *acc)
+/* The reduction of j that is combined where op stands. */
+static tcc_op *combined_at(const streams *r, tcc_op *op)
+{
+    tcc_op *reduce = tcc_reduced_at(op);
+    return reduce && !score_of(r, reduce) ? reduce : NULL;
+}
+
+/* Which of the factors that are computed a sum has. */
+static size_t factor_at(const streams *r, const tcc_product *sum)
+{
+    size_t i = 0;
+    while (i < r->factors.len && r->factors.data[i] != sum->of[0].value)
+        i++;
+    return i;
+}
+
+/* Adds the products of the tile that begins at `first`, whose operands these are, to sums. */
+static void multiply(streams *r, tcc_value *first, tcc_value *const *operands, tcc_value **kept)
 {
     const int64_t sizes[] = {r->w->schedule.k, r->w->schedule.n};
-    tcc_value *b = load_factor(r, sum->of[1].value->def, r->c.along, r->c.columns, sizes);
-    tcc_value *a = tcc_value_map_get(r->t.map, sum->of[0].value);
-    enter_plane(r, sum->of[0].value->type);
-    a = tcc_tiling_broadcast(&r->t, a, tile_type(r, a->type->elem, true));
-    r->t.b.loc = sum->sum->loc;
-    return TCC_EMIT(&r->t.b, tile_mma, acc->type, a, b, acc);
+    tcc_tiling_place(&r->t, r->c.along, first);
+    for (tcc_op *op = r->w->f->body->first; op; op = op->next) {
+        const tcc_op *reduce = combined_at(r, op);
+        const tcc_product *sum = reduce ? sum_of(r, reduce) : NULL;
+        if (sum) {
+            tcc_value *b = load_factor(r, sum->of[1].value->def, r->c.along, r->c.columns, sizes);
+            r->t.b.loc = reduce->loc;
+            *kept = TCC_EMIT(&r->t.b, tile_mma, (*kept)->type, operands[factor_at(r, sum)], b, *kept);
+        }
+        kept += reduce != NULL;
+    }
 }
 
 /* ---- the loop ----------------------------------------------------------------------------------- */
@@ -415,13 +500,6 @@ static const tcc_type *kept_type(const streams *r, const tcc_op *reduce)
 {
     const int64_t sizes[] = {r->w->schedule.m, sum_of(r, reduce) ? r->w->schedule.n : 1};
     return tcc_type_sized(ir_of(r), TCC_KIND_tile, reduce->results[0].type->elem, 2, sizes);
-}
-
-/* The reduction of j that is combined where op stands. */
-static tcc_op *combined_at(const streams *r, tcc_op *op)
-{
-    tcc_op *reduce = tcc_reduced_at(op);
-    return reduce && !score_of(r, reduce) ? reduce : NULL;
 }
 
 /* The greatest, or the least, value in the tile's rows of an expression of them and of what is the same in the tile;
@@ -496,104 +574,338 @@ static tcc_value *build_range(streams *r)
     return n;
 }
 
-/* It carries the scores of its next iteration last. */
-static tcc_op *build_loop(streams *r, tcc_value *const *rows)
+/* What an extremum of none counts as, of the largest number. */
+static double share_of(const streams *r, const tcc_op *reduce)
 {
-    tcc_builder *b = &r->t.b;
-    tcc_arena *scratch = r->w->ctx->scratch;
-    TCC_VEC(tcc_value *) operands = {0};
-    TCC_VEC(const tcc_type *) types = {0};
-    tcc_value *n = build_range(r);
-    TCC_PUSH(scratch, &operands, tcc_build_i32(b, 0));
-    TCC_PUSH(scratch, &operands, n);
-    TCC_PUSH(scratch, &operands, tcc_build_i32(b, 1));
+    return is_of_score(r, reduce->operands[0]) ? 0x1p-32 : 1;
+}
+
+/* The ops that a rescaled sum's factor is computed of, back to reductions as they are and as they were. */
+static tcc_map ops_of_factor(const streams *r, const tcc_op *rescale)
+{
+    tcc_map ops = TCC_MAP(r->w->ctx->scratch);
+    need(&ops, TCC_VIEW(tensor_rescale, rescale)->by);
+    for (tcc_op *op = r->w->f->body->last; op; op = op->prev) {
+        bool goes_on = tcc_map_get(&ops, op) && op->code != TCC_OP_tensor_before && !tcc_is_reduction(op);
+        for (unsigned i = 0; goes_on && i < op->n_operands; i++) {
+            tcc_op *def = op->operands[i]->def;
+            if (def && tcc_has_field(def))
+                *tcc_map_at(&ops, def) = def;
+        }
+    }
+    return ops;
+}
+
+/* The one reduction with which a sum is kept in step; NULL: there are several, or none. */
+static tcc_op *followed_by(const streams *r, const tcc_op *rescale)
+{
+    tcc_map ops = ops_of_factor(r, rescale);
+    tcc_op *followed = NULL;
     for (tcc_op *op = r->w->f->body->first; op; op = op->next) {
-        const tcc_op *reduce = combined_at(r, op);
-        if (!reduce)
+        bool was = op->code == TCC_OP_tensor_before;
+        if (!tcc_map_get(&ops, op) || (!was && !tcc_is_reduction(op)))
             continue;
-        TCC_PUSH(scratch, &types, kept_type(r, reduce));
-        TCC_PUSH(scratch, &operands, tcc_tiling_start(&r->t, types.data[types.len - 1], tcc_reduction_of(reduce)));
+        tcc_op *reduce = was ? op->operands[0]->def : op;
+        if (followed && followed != reduce)
+            return NULL;
+        followed = reduce;
     }
-    for (size_t i = 0; i < r->c.n_scores && r->ahead; i++) {
-        tcc_value *score = build_score(r, &r->c.scores[i], rows[i], r->begin);
-        TCC_PUSH(scratch, &types, score->type);
-        TCC_PUSH(scratch, &operands, score);
-    }
-    tcc_op *loop = tcc_op_create(b, TCC_OP_scf_for, operands.len, operands.data, types.len, types.data);
-    tcc_attr_set_int(ir_of(r), &loop->attrs, "at_least_once", 1);
-    return loop;
+    return followed;
 }
 
-/* Combines a tile's terms with those before. */
-static tcc_value *combine(streams *r, const tcc_op *reduce, const tcc_op *op, tcc_value *before, tcc_value *is_first)
+/* Sums may lag where each follows one extremum, and where factors are of a type with f32's exponents: what is summed
+ * may be larger than it would be in step. */
+static void find_lagging(streams *r)
 {
-    const tcc_product *sum = sum_of(r, reduce);
-    tcc_value *factor = op == reduce ? NULL : tcc_in_step(&r->t, op, is_first, before->type);
-    if (sum)
-        return multiply(r, sum, factor ? TCC_EMIT(&r->t.b, arith_mul, before->type, before, factor) : before);
-    tcc_value *v = build_reduce(r, reduce);
-    if (factor)
-        return tcc_multiply_add(&r->t, before, factor, v);
-    tcc_value *with[] = {before, v};
-    v = &tcc_op_create(&r->t.b, tcc_reduction_op(tcc_reduction_of(reduce)), 2, with, 1, &v->type)->results[0];
-    if (tcc_is_followed(reduce))
-        tcc_follow(&r->t, reduce, is_of_score(r, reduce->operands[0]) ? 0x1p-32 : 1, before, v);
-    return v;
+    bool may = false;
+    for (tcc_op *op = r->w->f->body->first; op && r->later; op = op->next)
+        may |= op->code == TCC_OP_tensor_rescale && sum_of(r, op->operands[0]->def);
+    for (size_t i = 0; i < r->factors.len; i++)
+        may &= r->factors.data[i]->type->elem != TCC_f16;
+    for (tcc_op *op = r->w->f->body->first; op && may; op = op->next) {
+        tcc_op *followed = op->code == TCC_OP_tensor_rescale ? followed_by(r, op) : NULL;
+        may = op->code != TCC_OP_tensor_rescale || (followed && tcc_reduction_of(followed) != TCC_REDUCTION_SUM);
+        size_t i = 0;
+        while (i < r->lagging.len && r->lagging.data[i] != followed)
+            i++;
+        if (followed && i == r->lagging.len)
+            TCC_PUSH(r->w->ctx->scratch, &r->lagging, followed);
+    }
+    if (!may)
+        r->lagging.len = 0;
 }
 
-static void fill_loop(streams *r, tcc_op *loop, tcc_value *const *rows)
+/* Lets what follows an extremum use it as it is and as it was. */
+static void follow(streams *r, const tcc_op *reduce, tcc_value *was, tcc_value *is)
 {
-    tcc_arena *scratch = r->w->ctx->scratch;
-    TCC_VEC(tcc_value *) kept = {0}, next = {0};
-    tcc_block *body = loop->regions[0];
-    size_t n = loop->n_results - (r->ahead ? r->c.n_scores : 0); /* reductions */
-    r->t.b = tcc_builder_at_end(body);
-    tcc_value *iteration = tcc_block_add_arg(body, tcc_type_scalar(ir_of(r), TCC_i32), "iteration");
-    tcc_value *is_first = tcc_arith_cmp(&r->t.b, "eq", iteration, tcc_build_i32(&r->t.b, 0));
-    r->first = tcc_arith_bin(&r->t.b, TCC_OP_arith_add, tcc_arith_mul(&r->t.b, iteration, r->w->schedule.k), r->begin);
-    tcc_value *first_of_next = tcc_arith_add(&r->t.b, r->first, r->w->schedule.k);
-    r->is_partial = build_is_partial(r, first_of_next);
-    for (size_t i = 0; i < loop->n_results; i++)
-        tcc_block_add_arg(body, loop->results[i].type, i < n ? "before" : "score");
-    for (size_t i = 0; i < r->c.n_scores; i++) {
-        tcc_value *score = build_score(r, &r->c.scores[i], rows[i], r->ahead ? first_of_next : r->first);
-        tcc_value_map_set(r->t.map, &r->c.scores[i].sum->results[0], r->ahead ? body->args[1 + n + i] : score);
-        if (r->ahead)
-            TCC_PUSH(scratch, &next, score);
-    }
-    tcc_tiling_place(&r->t, r->c.along, r->first);
-    for (size_t i = 0; i < r->c.n_scores; i++) {
-        tcc_value *score = &r->c.scores[i].sum->results[0];
-        const tcc_op *as = tcc_map_get(&r->masked, score);
-        if (as && r->is_partial && r->ahead) { /* in a branch nothing may be read that MMAs may be writing */
-            tcc_value *read = tcc_value_map_get(r->t.map, score), *zero = tcc_build_float(&r->t.b, read->type, 0);
-            tcc_value_map_set(r->t.map, score, TCC_EMIT(&r->t.b, arith_add, read->type, read, zero));
-        }
-        if (as)
-            mask_value(r, as, score);
-    }
-    for (tcc_op *op = r->w->f->body->first; op; op = op->next) {
-        const tcc_op *reduce = combined_at(r, op);
-        if (reduce) {
-            tcc_value *now = combine(r, reduce, op, body->args[1 + kept.len], is_first);
-            TCC_PUSH(scratch, &kept, now);
-        } else if (tcc_map_get(&r->in, op) && varies(r, &op->results[0]) && op->code != TCC_OP_tensor_before) {
+    tcc_value_map_set(r->t.map, &reduce->results[0], is);
+    for (const tcc_use *u = reduce->results[0].uses; u; u = u->next)
+        if (u->op->code == TCC_OP_tensor_before)
+            tcc_value_map_set(r->t.map, &u->op->results[0], was);
+}
+
+/* What a sum that follows an extremum is multiplied by. */
+static tcc_value *build_factor(streams *r, const tcc_op *rescale)
+{
+    tcc_map ops = ops_of_factor(r, rescale);
+    for (tcc_op *op = r->w->f->body->first; op; op = op->next)
+        if (tcc_map_get(&ops, op) && varies(r, &op->results[0]) && !tcc_is_reduction(op) &&
+            op->code != TCC_OP_tensor_before)
             build_op(r, op);
-        }
-    }
-    for (size_t i = 0; i < next.len; i++)
-        TCC_PUSH(scratch, &kept, next.data[i]);
-    tcc_op_create(&r->t.b, TCC_OP_scf_yield, kept.len, kept.data, 0, NULL);
+    return tcc_value_map_get(r->t.map, TCC_VIEW(tensor_rescale, rescale)->by);
 }
 
-/* Results, and what is computed of them. */
-static void build_results(streams *r, tcc_op *loop)
+/* Whether some sum that follows an extremum would change by more than `most`, were it in step with it as it is. */
+static tcc_value *build_need(streams *r, const tcc_op *reduce, tcc_value *was, tcc_value *is)
+{
+    const double most = 256;
+    tcc_builder *b = &r->t.b;
+    tcc_value_map *outer = r->t.map;
+    tcc_value *needs = NULL;
+    r->t.map = tcc_value_map_within(r->w->ctx->scratch, outer);
+    follow(r, reduce, was, is);
+    for (tcc_op *op = r->w->f->body->first; op; op = op->next) {
+        if (op->code != TCC_OP_tensor_rescale || followed_by(r, op) != reduce)
+            continue;
+        tcc_value *by = build_factor(r, op);
+        tcc_value *small = tcc_arith_cmp(b, "lt", by, tcc_build_float(b, by->type, 1 / most));
+        tcc_value *large = tcc_arith_cmp(b, "gt", by, tcc_build_float(b, by->type, most));
+        small = tcc_arith_bin(b, TCC_OP_arith_or, small, large);
+        needs = needs ? tcc_arith_bin(b, TCC_OP_arith_or, needs, small) : small;
+    }
+    r->t.map = outer;
+    return TCC_EMIT(b, tile_any, tcc_type_scalar(ir_of(r), TCC_i1), needs);
+}
+
+/* Keeps sums in step with an extremum as it was, *reference, until it has changed much: then the warp's rows take it as
+ * it is. */
+static void lag(streams *r, tcc_op *reduce, tcc_value **reference)
+{
+    tcc_value *was = *reference, *is = tcc_value_map_get(r->t.map, &reduce->results[0]);
+    tcc_value *need = build_need(r, reduce, was, is);
+    const tcc_type *conditions = tcc_type_with_elem(ir_of(r), is->type, TCC_i1);
+    tcc_value *in_all = tcc_tiling_broadcast(&r->t, need, conditions);
+    *reference = TCC_EMIT(&r->t.b, arith_select, is->type, in_all, is, was);
+    follow(r, reduce, was, *reference);
+    for (tcc_op *op = r->w->f->body->first; op; op = op->next)
+        if (op->code == TCC_OP_tensor_rescale && followed_by(r, op) == reduce)
+            *tcc_map_at(&r->needs, op) = need;
+}
+
+static void keep_reference(streams *r, const tcc_op *reduce, tcc_value **references, bool is_first)
+{
+    for (size_t i = 0; i < r->lagging.len; i++)
+        if (r->lagging.data[i] == reduce && is_first)
+            references[i] = tcc_value_map_get(r->t.map, &r->lagging.data[i]->results[0]);
+        else if (r->lagging.data[i] == reduce)
+            lag(r, r->lagging.data[i], &references[i]);
+}
+
+/* At the end, sums are in step with extrema as they are. */
+static void catch_up(streams *r, tcc_value *const *references, tcc_value **kept)
 {
     size_t n = 0;
     for (tcc_op *op = r->w->f->body->first; op; op = op->next) {
         const tcc_op *reduce = combined_at(r, op);
+        for (size_t i = 0; reduce && i < r->lagging.len; i++)
+            if (r->lagging.data[i] == reduce) {
+                tcc_follow(&r->t, reduce, share_of(r, reduce), kept[n], kept[n]);
+                follow(r, reduce, references[i], tcc_value_map_get(r->t.map, &r->lagging.data[i]->results[0]));
+            }
+        n += reduce != NULL;
+    }
+    for (tcc_op *op = r->w->f->body->first; op && r->lagging.len; op = op->next) {
+        const tcc_op *reduce = combined_at(r, op);
+        if (op->code == TCC_OP_tensor_rescale) {
+            tcc_value *by = tcc_tiling_broadcast(&r->t, build_factor(r, op), (*kept)->type);
+            *kept = TCC_EMIT(&r->t.b, arith_mul, by->type, *kept, by);
+        }
+        kept += reduce != NULL;
+    }
+}
+
+/* Combines a tile's terms with those before it. */
+static tcc_value *combine(streams *r, const tcc_op *reduce, const tcc_op *op, tcc_value *before, bool is_first)
+{
+    tcc_value *factor = op == reduce || is_first ? NULL : tcc_in_step(&r->t, op, r->is_first, before->type);
+    tcc_value *v = build_reduce(r, reduce);
+    if (factor)
+        return tcc_multiply_add(&r->t, before, factor, v);
+    tcc_value *with[] = {before, v};
+    if (!is_first)
+        v = &tcc_op_create(&r->t.b, tcc_reduction_op(tcc_reduction_of(reduce)), 2, with, 1, &v->type)->results[0];
+    if (tcc_is_followed(reduce))
+        tcc_follow(&r->t, reduce, share_of(r, reduce), before, v);
+    return v;
+}
+
+/* In a branch where that is not always needed. */
+static tcc_value *rescale_sum(streams *r, const tcc_op *rescale, tcc_value *v)
+{
+    tcc_builder outer = r->t.b;
+    tcc_value *need = tcc_map_get(&r->needs, rescale);
+    tcc_op *test = need ? tcc_op_create(&outer, TCC_OP_scf_if, 1, &need, 1, &v->type) : NULL;
+    if (test)
+        r->t.b = tcc_builder_at_end(test->regions[0]);
+    r->t.b.loc = outer.loc;
+    tcc_value *by = tcc_in_step(&r->t, rescale, r->is_first, v->type);
+    tcc_value *scaled = TCC_EMIT(&r->t.b, arith_mul, v->type, v, by);
+    if (!test)
+        return scaled;
+    tcc_op_create(&r->t.b, TCC_OP_scf_yield, 1, &scaled, 0, NULL);
+    r->t.b = tcc_builder_at_end(test->regions[1]);
+    tcc_op_create(&r->t.b, TCC_OP_scf_yield, 1, &v, 0, NULL);
+    r->t.b = outer;
+    return &test->results[0];
+}
+
+/* Keeps sums of products in step. */
+static void rescale(streams *r, tcc_value **kept)
+{
+    for (tcc_op *op = r->w->f->body->first; op; op = op->next) {
+        const tcc_op *reduce = combined_at(r, op);
+        if (reduce && reduce != op && sum_of(r, reduce)) {
+            *kept = rescale_sum(r, op, *kept);
+        }
+        kept += reduce != NULL;
+    }
+}
+
+/* Whether op only converts a factor: the registers of the one before it are free when its products are there. */
+static bool is_conversion(const streams *r, const tcc_op *op)
+{
+    bool is = false;
+    for (size_t i = 0; i < r->factors.len && op->code == TCC_OP_arith_cast; i++)
+        is |= r->factors.data[i] == &op->results[0];
+    for (const tcc_use *u = is ? op->results[0].uses : NULL; u; u = u->next)
+        is &= !tcc_map_get(&r->in, u->op) && !tcc_is_reduction(u->op);
+    return is;
+}
+
+/* The tile that begins at r->first, whose scores are there: adds its terms to what is kept, except products, and
+ * computes what these are of. Sums of products are needed last: they may still be in work. */
+static void build_tile(streams *r, tcc_value **kept, tcc_value **operands, bool is_first)
+{
+    tcc_value **references = operands + r->factors.len;
+    tcc_tiling_place(&r->t, r->c.along, r->first);
+    for (size_t i = 0; i < r->c.n_scores; i++) {
+        tcc_value *score = &r->c.scores[i].sum->results[0];
+        const tcc_op *as = tcc_map_get(&r->masked, score);
+        if (as)
+            mask_value(r, as, score);
+    }
+    tcc_value **now = kept;
+    for (tcc_op *op = r->w->f->body->first; op; op = op->next) {
+        const tcc_op *reduce = combined_at(r, op);
+        bool is_needed = tcc_map_get(&r->in, op) && varies(r, &op->results[0]);
+        if (reduce && !sum_of(r, reduce)) {
+            *now = combine(r, reduce, op, *now, is_first);
+            keep_reference(r, reduce, references, is_first);
+        } else if (!reduce && is_needed && op->code != TCC_OP_tensor_before && !is_conversion(r, op)) {
+            build_op(r, op);
+        }
+        now += reduce != NULL;
+    }
+    if (!is_first)
+        rescale(r, kept);
+    for (size_t i = 0; i < r->factors.len; i++) {
+        tcc_value *factor = r->factors.data[i];
+        if (factor->def && is_conversion(r, factor->def))
+            build_op(r, factor->def);
+        tcc_value *a = tcc_value_map_get(r->t.map, factor);
+        enter_plane(r, factor->type);
+        operands[i] = tcc_tiling_broadcast(&r->t, a, tile_type(r, a->type->elem, true));
+    }
+}
+
+static void build_scores(streams *r, tcc_value *const *rows, tcc_value *first)
+{
+    for (size_t i = 0; i < r->c.n_scores; i++) {
+        const tcc_product *score = &r->c.scores[i];
+        tcc_value_map_set(r->t.map, &score->sum->results[0], build_score(r, score, rows[i], first));
+    }
+}
+
+/* Over all tiles or, if what they add is multiplied later, from the second one on. carried: what is kept, n of them, then operands, and what sums are in step with. */
+static tcc_op *build_loop(streams *r, tcc_value *tiles, tcc_value *const *rows, size_t n, size_t n_carried,
+                          tcc_value **carried)
+{
+    tcc_builder outer = r->t.b;
+    tcc_arena *scratch = r->w->ctx->scratch;
+    int64_t step = r->w->schedule.k;
+    tcc_value **made = TCC_NEW_ARRAY(scratch, tcc_value *, r->factors.len + 1); /* operands that are not carried */
+    tcc_value **operands = TCC_NEW_ARRAY(scratch, tcc_value *, 3 + n_carried);
+    const tcc_type **types = TCC_NEW_ARRAY(scratch, const tcc_type *, n_carried);
+    operands[0] = tcc_build_i32(&outer, 0);
+    operands[1] = r->later ? tcc_arith_add(&outer, tiles, -1) : tiles;
+    operands[2] = tcc_build_i32(&outer, 1);
+    for (size_t i = 0; i < n_carried; i++) {
+        operands[3 + i] = carried[i];
+        types[i] = carried[i]->type;
+    }
+    tcc_op *loop = tcc_op_create(&outer, TCC_OP_scf_for, 3 + n_carried, operands, n_carried, types);
+    tcc_block *body = loop->regions[0];
+    if (!r->later)
+        tcc_attr_set_int(ir_of(r), &loop->attrs, "at_least_once", 1);
+    r->t.b = tcc_builder_at_end(body);
+    tcc_value *iteration = tcc_block_add_arg(body, tcc_type_scalar(ir_of(r), TCC_i32), "iteration");
+    tcc_value *before = tcc_arith_bin(&r->t.b, TCC_OP_arith_add, tcc_arith_mul(&r->t.b, iteration, step), r->begin);
+    r->first = r->later ? tcc_arith_add(&r->t.b, before, step) : before;
+    r->is_first = r->later ? NULL : tcc_arith_cmp(&r->t.b, "eq", iteration, tcc_build_i32(&r->t.b, 0));
+    r->is_partial = build_is_partial(r, tcc_arith_add(&r->t.b, r->first, step));
+    for (size_t i = 0; i < n_carried; i++) {
+        const char *name = i < n ? "before" : i < n + r->factors.len ? "operand" : "reference";
+        carried[i] = tcc_block_add_arg(body, types[i], name);
+    }
+    build_scores(r, rows, r->first);
+    if (r->later)
+        multiply(r, before, carried + n, carried);
+    build_tile(r, carried, r->later ? carried + n : made, false);
+    if (!r->later)
+        multiply(r, before, made, carried);
+    tcc_op_create(&r->t.b, TCC_OP_scf_yield, n_carried, carried, 0, NULL);
+    r->t.b = outer;
+    for (size_t i = 0; i < n_carried; i++)
+        carried[i] = &loop->results[i];
+    return loop;
+}
+
+/* All tiles; the results of reductions, in their order. */
+static tcc_value **build_tiles(streams *r, tcc_value *const *rows)
+{
+    size_t n = 0;
+    tcc_value *tiles = build_range(r), **carried;
+    for (tcc_op *op = r->w->f->body->first; op; op = op->next)
+        n += combined_at(r, op) != NULL;
+    const size_t more = r->factors.len + r->lagging.len;
+    carried = TCC_NEW_ARRAY(r->w->ctx->scratch, tcc_value *, n + more);
+    n = 0;
+    for (tcc_op *op = r->w->f->body->first; op; op = op->next) {
+        const tcc_op *reduce = combined_at(r, op);
         if (reduce)
-            tcc_value_map_set(r->t.map, &op->results[0], &loop->results[n++]);
+            carried[n++] = tcc_tiling_start(&r->t, kept_type(r, reduce), tcc_reduction_of(reduce));
+    }
+    if (!r->later) {
+        build_loop(r, tiles, rows, n, n, carried);
+        return carried;
+    }
+    r->first = r->begin;
+    build_scores(r, rows, r->first);
+    build_tile(r, carried, carried + n, true);
+    build_loop(r, tiles, rows, n, n + more, carried);
+    tcc_value *last = tcc_arith_mul(&r->t.b, tcc_arith_add(&r->t.b, tiles, -1), r->w->schedule.k);
+    multiply(r, tcc_arith_bin(&r->t.b, TCC_OP_arith_add, last, r->begin), carried + n, carried);
+    catch_up(r, carried + n + r->factors.len, carried);
+    return carried;
+}
+
+/* Results, and what is computed of them. */
+static void build_results(streams *r, tcc_value *const *reduced)
+{
+    for (tcc_op *op = r->w->f->body->first; op; op = op->next) {
+        const tcc_op *reduce = combined_at(r, op);
+        if (reduce)
+            tcc_value_map_set(r->t.map, &op->results[0], *reduced++);
         else if (op->code == TCC_OP_tensor_write)
             tcc_tiler_write(r->w, op);
         else if (tcc_map_get(&r->after, op) && (varies(r, &op->results[0]) || !tcc_map_get(&r->in, op)))
@@ -605,8 +917,8 @@ static void build_results(streams *r, tcc_op *loop)
 bool tcc_stream_masks_once(tcc_func *f, const tcc_cascade *c)
 {
     tcc_tiler w = {.f = f};
-    const streams r = {.w = &w, .c = *c};
-    return find_source(&r) != NULL;
+    streams r = {.w = &w, .c = *c, .later = tcc_target_can(tcc_func_target(f), TCC_CAN_wgmma)};
+    return find_source(&r);
 }
 
 /* ---- the kind ----------------------------------------------------------------------------------- */
@@ -620,6 +932,40 @@ static bool find_tile(tcc_tiler *w)
     return tcc_schedule_is_valid(&w->schedule) && tcc_cascade_of(w->f, &c);
 }
 
+/* Of what the source is multiplied by. If it is 0, it times inf, where there is no term, is not a number: then it counts as
+ * the least number, of which nothing is to be seen. */
+static void find_sign(streams *r)
+{
+    tcc_builder *b = &r->t.b;
+    if (!r->by)
+        return;
+    tcc_value *by = tcc_value_map_get(r->t.map, r->by), *zero = tcc_build_float(b, by->type, 0);
+    r->is_positive = tcc_arith_cmp(b, "ge", by, zero);
+    tcc_value *is_zero = tcc_arith_cmp(b, "eq", by, zero), *least = tcc_build_float(b, by->type, FLT_MIN);
+    tcc_value_map_set(r->t.map, r->by, TCC_EMIT(b, arith_select, by->type, is_zero, least, by));
+}
+
+/* Tiles of rows that have more terms than those before them are begun first: of the last CTAs, which leave others idle,
+ * none takes long. */
+static void place_rows(tcc_tiler *w, const tcc_cascade *c)
+{
+    const tcc_op *sum = c->sums[0].sum;
+    tcc_domain d = sum->n_operands > 1 ? tcc_domain_of(sum->operands[1], c->along) : (tcc_domain){0};
+    bool grows = false;
+    for (size_t i = 0; i < d.end.len && !d.least.len; i++) {
+        const tcc_index_expr *by = tcc_index_stride(w->f->ir, d.end.data[i], c->rows);
+        int64_t step;
+        grows |= by && tcc_index_is_number(by, &step) && step > 0;
+    }
+    if (!grows)
+        return;
+    tcc_builder *b = &w->t.b;
+    int64_t size = w->schedule.m;
+    tcc_value *last = tcc_arith_add(b, tcc_build_extent(b, tcc_index_extent(w->f, c->rows)), -1);
+    last = tcc_arith_mul(b, tcc_arith_div(b, last, size), size);
+    tcc_tiling_place(&w->t, c->rows, tcc_arith_bin(b, TCC_OP_arith_sub, last, tcc_tiling_first(&w->t, c->rows)));
+}
+
 static void build(tcc_tiler *w)
 {
     tcc_arena *scratch = w->ctx->scratch;
@@ -628,13 +974,19 @@ static void build(tcc_tiler *w)
                  .after = TCC_MAP(scratch),
                  .conditions = TCC_MAP(scratch),
                  .along = TCC_MAP(scratch),
-                 .masked = TCC_MAP(scratch)};
+                 .masked = TCC_MAP(scratch),
+                 .needs = TCC_MAP(scratch)};
     const tcc_value *by;
     tcc_cascade_of(w->f, &r.c);
     r.whole = tcc_assumes_multiple(w->f, tcc_index_extent(w->f, r.c.along), w->schedule.k, &by);
-    r.ahead = tcc_target_can(tcc_func_target(w->f), TCC_CAN_wgmma);
-    r.source = find_source(&r);
+    r.later = tcc_target_can(tcc_func_target(w->f), TCC_CAN_wgmma);
+    find_source(&r);
     find_needed(&r);
+    for (size_t i = 0; i < r.c.n_sums; i++)
+        if (factor_at(&r, &r.c.sums[i]) == r.factors.len)
+            TCC_PUSH(scratch, &r.factors, r.c.sums[i].of[0].value);
+    find_lagging(&r);
+    place_rows(w, &r.c);
     r.t = w->t;
     tcc_value **rows = TCC_NEW_ARRAY(scratch, tcc_value *, r.c.n_scores);
     for (size_t i = 0; i < r.c.n_scores; i++)
@@ -644,11 +996,8 @@ static void build(tcc_tiler *w)
     for (tcc_op *op = w->f->body->first; op; op = op->next)
         if (tcc_map_get(&r.in, op) && !varies(&r, &op->results[0]))
             build_op(&r, op);
-    tcc_op *loop = build_loop(&r, rows);
-    tcc_builder outer = r.t.b;
-    fill_loop(&r, loop, rows);
-    r.t.b = outer;
-    build_results(&r, loop);
+    find_sign(&r);
+    build_results(&r, build_tiles(&r, rows));
 }
 
 const tcc_tile_kind tcc_tile_streams = {find_tile, NULL, build};

@@ -147,6 +147,8 @@ static const struct {
     const char *attr;
 } plain_rows[TCC_OP_COUNT] = {
     [TCC_OP_nvvm_opaque] = {true, TCC_PTX_opaque, NULL},
+    [TCC_OP_nvvm_any] = {true, TCC_PTX_any, NULL},
+    [TCC_OP_nvvm_hold] = {true, TCC_PTX_hold, NULL},
     [TCC_OP_nvvm_after] = {true, TCC_PTX_after, NULL},
     [TCC_OP_nvvm_shf] = {true, TCC_PTX_shf, NULL},
     [TCC_OP_nvvm_mapa] = {true, TCC_PTX_mapa, NULL},

@@ -32,6 +32,7 @@
 #include <math.h>
 
 #include "ir/assume.h"
+#include "ir/cut.h"
 #include "ir/reduction.h"
 #include "passes/arith.h"
 #include "passes/cascade.h"
@@ -614,11 +615,12 @@ static tcc_op *followed_by(const streams *r, const tcc_op *rescale)
 }
 
 /* Sums may lag where each follows one extremum, and where factors are of a type with f32's exponents: what is summed
- * may be larger than it would be in step. */
+ * may be larger than it would be in step. CTAs of parts, which lie beside each other, have no registers for that. */
 static void find_lagging(streams *r)
 {
     bool may = false;
-    for (tcc_op *op = r->w->f->body->first; op && r->later; op = op->next)
+    bool has_registers = r->later && !tcc_cut_is(r->w->f, TCC_CUT_part);
+    for (tcc_op *op = r->w->f->body->first; op && has_registers; op = op->next)
         may |= op->code == TCC_OP_tensor_rescale && sum_of(r, op->operands[0]->def);
     for (size_t i = 0; i < r->factors.len; i++)
         may &= r->factors.data[i]->type->elem != TCC_f16;

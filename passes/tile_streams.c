@@ -24,55 +24,18 @@
  * Fields are tiles of rows times j, or of rows times e: a tile holds all of e, and all of what scores are summed over.
  * What does not change with j is computed before the loop, what only results need after it. What a tile adds to sums is
  * multiplied with the scores of the next one, so that it runs while those become operands: the loop carries operands,
- * and begins with the second tile. A condition bounds it, as far as expressions of indices say (domain.h). In tiles that
- * may lack terms the scores that all depends on are -inf there, or what is summed is 0.
+ * and begins with the second tile. A condition bounds it, as far as expressions of indices say (domain.h). In tiles
+ * that may lack terms the scores that all depends on are -inf there, or what is summed is 0.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <float.h>
 #include <math.h>
 
 #include "ir/assume.h"
-#include "ir/cut.h"
 #include "ir/reduction.h"
 #include "passes/arith.h"
-#include "passes/cascade.h"
 #include "passes/domain.h"
-#include "passes/in_step.h"
-#include "passes/tile.h"
-
-typedef struct streams {
-    tcc_tiler *w;
-    tcc_cascade c;
-    tcc_tiling t;     /* the one builder; its axes are of what is built */
-    tcc_value *begin; /* of the first tile along j */
-    tcc_value *first; /* of the one that is built */
-    bool whole;       /* every tile along j is */
-    bool later;       /* what a tile adds to sums is multiplied with the scores of the next one; else with its own */
-    tcc_value *is_first; /* whether no tile was before this one; NULL: one was */
-    /* Tiles from the first on to the second, j's first and end, have all terms in all rows; NULL: it is not known. */
-    tcc_value *all_from, *all_to;
-    tcc_value *is_partial;   /* whether this one may not; NULL: the same */
-    tcc_map in, after;       /* ops that are computed in the loop, or before it, and those that results need */
-    tcc_map conditions;      /* ops that say which terms there are */
-    tcc_map along;           /* values that vary along j, or change with it */
-    tcc_value *source; /* -inf where there is no term; NULL: what is reduced is masked */
-    tcc_value *by; /* a number, which what all depends on is the source times; NULL: 1 */
-    tcc_value *is_positive; /* whether it is; else the source is inf where there is no term */
-    tcc_map masked;          /* values that are masked, and for which reduction */
-    TCC_VEC(tcc_value *) factors; /* of sums, that are computed: each once */
-    TCC_VEC(tcc_op *) lagging;    /* extrema with which sums are in step only as they were some tiles ago */
-    tcc_map needs;                /* rescaled sums, and whether they are to be rescaled in this tile */
-} streams;
-
-static tcc_ir *ir_of(const streams *r)
-{
-    return r->w->f->ir;
-}
-
-static bool varies(const streams *r, const tcc_value *v)
-{
-    return tcc_map_get(&r->along, v) != NULL;
-}
+#include "passes/tile_streams.h"
 
 /* ---- what is computed where --------------------------------------------------------------------- */
 
@@ -84,16 +47,6 @@ static tcc_value *summed_value(tcc_value *v)
     return v;
 }
 
-static const tcc_product *score_of(const streams *r, const tcc_op *reduce)
-{
-    return tcc_product_of(reduce, r->c.n_scores, r->c.scores);
-}
-
-static const tcc_product *sum_of(const streams *r, const tcc_op *reduce)
-{
-    return tcc_product_of(reduce, r->c.n_sums, r->c.sums);
-}
-
 static void need(tcc_map *ops, const tcc_value *v)
 {
     tcc_op *op = v->def;
@@ -102,7 +55,7 @@ static void need(tcc_map *ops, const tcc_value *v)
 }
 
 /* What the loop is for. */
-static void need_in_loop(streams *r, tcc_op *op)
+static void need_in_loop(tcc_streams *r, tcc_op *op)
 {
     const tcc_product *sum = tcc_is_reduction(op) ? sum_of(r, op) : NULL;
     if (op->code == TCC_OP_tensor_rescale)
@@ -119,7 +72,7 @@ static void need_in_loop(streams *r, tcc_op *op)
         *tcc_map_at(&r->masked, summed_value(term)) = op;
 }
 
-static void find_needed(streams *r)
+static void find_needed(tcc_streams *r)
 {
     for (tcc_op *op = r->w->f->body->first; op; op = op->next) {
         bool moves = tcc_is_reduction(op);
@@ -146,7 +99,7 @@ static void find_needed(streams *r)
 /* ---- fields ------------------------------------------------------------------------------------- */
 
 /* Rows times j, or rows times the columns of results. */
-static void enter_plane(streams *r, const tcc_type *field)
+static void enter_plane(tcc_streams *r, const tcc_type *field)
 {
     bool along = tcc_field_has_index(field, r->c.along);
     r->t.axes[0] = r->c.rows;
@@ -156,14 +109,14 @@ static void enter_plane(streams *r, const tcc_type *field)
 }
 
 /* A tile of rows times j, or with one column. */
-static const tcc_type *tile_type(const streams *r, tcc_scalar elem, bool along)
+static const tcc_type *tile_type(const tcc_streams *r, tcc_scalar elem, bool along)
 {
     const int64_t sizes[] = {r->w->schedule.m, along ? r->w->schedule.k : 1};
     return tcc_type_sized(ir_of(r), TCC_KIND_tile, elem, 2, sizes);
 }
 
 /* Which terms of the tile along j there are, by the end of j and a reduction's condition. */
-static tcc_value *select_terms(streams *r, const tcc_op *reduce, tcc_value *v)
+static tcc_value *select_terms(tcc_streams *r, const tcc_op *reduce, tcc_value *v)
 {
     tcc_builder *b = &r->t.b;
     const tcc_type *type = v->type, *numbers = tcc_type_with_elem(ir_of(r), type, TCC_i32);
@@ -196,16 +149,16 @@ static tcc_value *select_terms(streams *r, const tcc_op *reduce, tcc_value *v)
     return TCC_EMIT(b, arith_select, type, tcc_tiling_broadcast(&r->t, is_term, type), v, none);
 }
 
-typedef tcc_value *maker(streams *r, const tcc_op *reduce, tcc_value *v);
+typedef tcc_value *maker(tcc_streams *r, const tcc_op *reduce, tcc_value *v);
 
-static tcc_value *make_masked(streams *r, const tcc_op *reduce, tcc_value *v)
+static tcc_value *make_masked(tcc_streams *r, const tcc_op *reduce, tcc_value *v)
 {
     (void)r;
     (void)reduce;
     return v;
 }
 
-static tcc_value *reduce_as(streams *r, tcc_reduction kind, tcc_value *v)
+static tcc_value *reduce_as(tcc_streams *r, tcc_reduction kind, tcc_value *v)
 {
     v = TCC_EMIT(&r->t.b, tile_reduce, tile_type(r, v->type->elem, false), v);
     tcc_attr_set_int(ir_of(r), &v->def->attrs, "dim", 1);
@@ -213,13 +166,13 @@ static tcc_value *reduce_as(streams *r, tcc_reduction kind, tcc_value *v)
     return v;
 }
 
-static tcc_value *make_reduced(streams *r, const tcc_op *reduce, tcc_value *v)
+static tcc_value *make_reduced(tcc_streams *r, const tcc_op *reduce, tcc_value *v)
 {
     return reduce_as(r, tcc_reduction_of(reduce), v);
 }
 
 /* The maximum of the source times a number: that of the source, or the minimum, times it. */
-static tcc_value *build_scaled_maximum(streams *r, tcc_value *v)
+static tcc_value *build_scaled_maximum(tcc_streams *r, tcc_value *v)
 {
     const tcc_reduction kinds[] = {TCC_REDUCTION_MAX, TCC_REDUCTION_MIN};
     const tcc_type *type = tile_type(r, v->type->elem, false);
@@ -238,7 +191,7 @@ static tcc_value *build_scaled_maximum(streams *r, tcc_value *v)
 
 /* What is made of v, of the type given, where there are terms, and of what changes no result elsewhere; of v itself
  * where the tile has all. It is made in either branch, so that no branch has a copy of the tile. */
-static tcc_value *mask(streams *r, const tcc_op *reduce, tcc_value *v, maker *make, const tcc_type *type)
+static tcc_value *mask(tcc_streams *r, const tcc_op *reduce, tcc_value *v, maker *make, const tcc_type *type)
 {
     tcc_builder outer = r->t.b;
     if (r->whole && reduce->n_operands == 1)
@@ -264,7 +217,7 @@ typedef struct exponential {
     bool minus;
 } exponential;
 
-static bool has_along(const streams *r, const tcc_value *v)
+static bool has_along(const tcc_streams *r, const tcc_value *v)
 {
     return v->type->kind == TCC_KIND_field && tcc_field_has_index(v->type, r->c.along);
 }
@@ -280,7 +233,7 @@ static tcc_value *product_of(tcc_value *x, tcc_value *y)
 }
 
 /* The number that v is a score times, and the score; NULL: it is not. */
-static tcc_value *scale_of(const streams *r, const tcc_value *v, tcc_value **score)
+static tcc_value *scale_of(const tcc_streams *r, const tcc_value *v, tcc_value **score)
 {
     const tcc_op *op = v->def;
     for (unsigned i = 0; op && op->code == TCC_OP_arith_mul && i < 2; i++) {
@@ -293,7 +246,7 @@ static tcc_value *scale_of(const streams *r, const tcc_value *v, tcc_value **sco
     return NULL;
 }
 
-static bool find_exponential(const streams *r, const tcc_value *v, exponential *out)
+static bool find_exponential(const tcc_streams *r, const tcc_value *v, exponential *out)
 {
     const tcc_op *of = v->def && v->def->code == TCC_OP_math_exp ? v->def->operands[0]->def : NULL;
     if (!of || v->type->elem != TCC_f32)
@@ -314,17 +267,17 @@ static bool find_exponential(const streams *r, const tcc_value *v, exponential *
 }
 
 /* Whether a value is a score, or one times a number. */
-static bool is_of_score(const streams *r, const tcc_value *v)
+bool tcc_streams_is_of_score(const tcc_streams *r, const tcc_value *v)
 {
     const tcc_op *op = v->def;
     for (unsigned i = 0; op && op->code == TCC_OP_arith_mul && i < 2; i++)
-        if (op->operands[1 - i]->type->kind == TCC_KIND_scalar && is_of_score(r, op->operands[i]))
+        if (op->operands[1 - i]->type->kind == TCC_KIND_scalar && tcc_streams_is_of_score(r, op->operands[i]))
             return true;
     return op && tcc_is_reduction(op) && score_of(r, op);
 }
 
 /* v, NULL for 1, times a number, as a tile of `type`: multiplied before it is broadcast. */
-static tcc_value *scale(streams *r, tcc_value *v, double by, const tcc_type *type)
+static tcc_value *scale(tcc_streams *r, tcc_value *v, double by, const tcc_type *type)
 {
     if (!v)
         return tcc_build_float(&r->t.b, type, by);
@@ -336,11 +289,11 @@ static tcc_value *scale(streams *r, tcc_value *v, double by, const tcc_type *typ
 /* An exponential of the field that is masked, or by a power of 2, for which there are instructions: then what is the
  * same along j is scaled, rather than each exponent. What is no score may be so large that it could not be. NULL:
  * neither. */
-static tcc_value *build_exponential(streams *r, const tcc_op *op)
+static tcc_value *build_exponential(tcc_streams *r, const tcc_op *op)
 {
     const double log2_e = 1.4426950408889634;
     exponential e;
-    bool is = find_exponential(r, &op->results[0], &e), scales = is && is_of_score(r, e.x);
+    bool is = find_exponential(r, &op->results[0], &e), scales = is && tcc_streams_is_of_score(r, e.x);
     if (!scales && !(is && e.x == r->source))
         return NULL;
     tcc_value *x = tcc_value_map_get(r->t.map, e.x), *exponent;
@@ -354,7 +307,7 @@ static tcc_value *build_exponential(streams *r, const tcc_op *op)
 }
 
 /* Whether what a sum is of is 0 where x is -inf. */
-static bool vanishes_with(const streams *r, const tcc_value *term, const tcc_value *x)
+static bool vanishes_with(const tcc_streams *r, const tcc_value *term, const tcc_value *x)
 {
     exponential e;
     double by = 1;
@@ -364,7 +317,7 @@ static bool vanishes_with(const streams *r, const tcc_value *term, const tcc_val
 
 /* The one field that a maximum is of, as it is or times a number, and of which all that is summed are such
  * exponentials: -inf where there is no term, or inf, serves all. False: there is none. */
-static bool find_source(streams *r)
+static bool find_source(tcc_streams *r)
 {
     tcc_value *scaled = NULL, *source = NULL;
     for (const tcc_op *op = r->w->f->body->first; op; op = op->next)
@@ -385,14 +338,14 @@ static bool find_source(streams *r)
 }
 
 /* Lets a value be what changes nothing of a reduction where there is no term. */
-static void mask_value(streams *r, const tcc_op *as, tcc_value *v)
+static void mask_value(tcc_streams *r, const tcc_op *as, tcc_value *v)
 {
     const tcc_type *type = tile_type(r, v->type->elem, true);
     tcc_value *tile = tcc_tiling_broadcast(&r->t, tcc_value_map_get(r->t.map, v), type);
     tcc_value_map_set(r->t.map, v, mask(r, as, tile, make_masked, type));
 }
 
-static void build_op(streams *r, tcc_op *op)
+void tcc_streams_build_op(tcc_streams *r, tcc_op *op)
 {
     const tcc_op *as = op->n_results ? tcc_map_get(&r->masked, &op->results[0]) : NULL;
     if (!tcc_has_field(op))
@@ -408,7 +361,7 @@ static void build_op(streams *r, tcc_op *op)
 }
 
 /* A reduction along j that is not of products; the terms of sums are masked already. */
-static tcc_value *build_reduce(streams *r, const tcc_op *reduce)
+tcc_value *tcc_streams_reduce(tcc_streams *r, const tcc_op *reduce)
 {
     const tcc_type *type = tile_type(r, reduce->results[0].type->elem, true);
     tcc_value *term = reduce->operands[0], *v = tcc_value_map_get(r->t.map, term);
@@ -425,7 +378,7 @@ static tcc_value *build_reduce(streams *r, const tcc_op *reduce)
 /* ---- products ----------------------------------------------------------------------------------- */
 
 /* The tile of a factor that is elements of a tensor, along indices x and y. */
-static tcc_value *load_factor(streams *r, tcc_op *read, const char *x, const char *y, const int64_t sizes[2])
+static tcc_value *load_factor(tcc_streams *r, tcc_op *read, const char *x, const char *y, const int64_t sizes[2])
 {
     const tcc_type *type = tcc_type_sized(ir_of(r), TCC_KIND_tile, read->results[0].type->elem, 2, sizes);
     r->t.axes[0] = x;
@@ -437,20 +390,20 @@ static tcc_value *load_factor(streams *r, tcc_op *read, const char *x, const cha
 }
 
 /* All that a score is summed over. */
-static int64_t depth_of(const streams *r, const tcc_product *score)
+static int64_t depth_of(const tcc_streams *r, const tcc_product *score)
 {
     return tcc_index_extent(r->w->f, score->k).size;
 }
 
 /* The rows of a score, which serve the whole loop. */
-static tcc_value *load_rows(streams *r, const tcc_product *score)
+static tcc_value *load_rows(tcc_streams *r, const tcc_product *score)
 {
     return load_factor(r, score->of[0].value->def, r->c.rows, score->k,
                        (int64_t[]){r->w->schedule.m, depth_of(r, score)});
 }
 
 /* Of the tile that begins at `first`. */
-static tcc_value *build_score(streams *r, const tcc_product *score, tcc_value *rows, tcc_value *first)
+static tcc_value *build_score(tcc_streams *r, const tcc_product *score, tcc_value *rows, tcc_value *first)
 {
     const int64_t sizes[] = {depth_of(r, score), r->w->schedule.k};
     tcc_tiling_place(&r->t, r->c.along, first);
@@ -461,15 +414,8 @@ static tcc_value *build_score(streams *r, const tcc_product *score, tcc_value *r
     return TCC_EMIT(&r->t.b, tile_mma, type, rows, b, none);
 }
 
-/* The reduction of j that is combined where op stands. */
-static tcc_op *combined_at(const streams *r, tcc_op *op)
-{
-    tcc_op *reduce = tcc_reduced_at(op);
-    return reduce && !score_of(r, reduce) ? reduce : NULL;
-}
-
 /* Which of the factors that are computed a sum has. */
-static size_t factor_at(const streams *r, const tcc_product *sum)
+static size_t factor_at(const tcc_streams *r, const tcc_product *sum)
 {
     size_t i = 0;
     while (i < r->factors.len && r->factors.data[i] != sum->of[0].value)
@@ -478,7 +424,7 @@ static size_t factor_at(const streams *r, const tcc_product *sum)
 }
 
 /* Adds the products of the tile that begins at `first`, whose operands these are, to sums. */
-static void multiply(streams *r, tcc_value *first, tcc_value *const *operands, tcc_value **kept)
+static void multiply(tcc_streams *r, tcc_value *first, tcc_value *const *operands, tcc_value **kept)
 {
     const int64_t sizes[] = {r->w->schedule.k, r->w->schedule.n};
     tcc_tiling_place(&r->t, r->c.along, first);
@@ -497,7 +443,7 @@ static void multiply(streams *r, tcc_value *first, tcc_value *const *operands, t
 /* ---- the loop ----------------------------------------------------------------------------------- */
 
 /* What a reduction's partial results are. */
-static const tcc_type *kept_type(const streams *r, const tcc_op *reduce)
+static const tcc_type *kept_type(const tcc_streams *r, const tcc_op *reduce)
 {
     const int64_t sizes[] = {r->w->schedule.m, sum_of(r, reduce) ? r->w->schedule.n : 1};
     return tcc_type_sized(ir_of(r), TCC_KIND_tile, reduce->results[0].type->elem, 2, sizes);
@@ -505,7 +451,7 @@ static const tcc_type *kept_type(const streams *r, const tcc_op *reduce)
 
 /* The greatest, or the least, value in the tile's rows of an expression of them and of what is the same in the tile;
  * NULL: it is not known. */
-static tcc_value *build_extreme(streams *r, const tcc_index_expr *x, bool greatest)
+static tcc_value *build_extreme(tcc_streams *r, const tcc_index_expr *x, bool greatest)
 {
     tcc_ir *ir = ir_of(r);
     const tcc_index_expr *by = tcc_index_stride(ir, x, r->c.rows);
@@ -519,7 +465,7 @@ static tcc_value *build_extreme(streams *r, const tcc_index_expr *x, bool greate
 
 /* v, or the least or greatest of it and of the bounds of a domain that are known: in some row or, where NULL says that
  * one is not known, in all. */
-static tcc_value *build_bound(streams *r, tcc_value *v, size_t n, const tcc_index_expr *const *bounds, bool is_end,
+static tcc_value *build_bound(tcc_streams *r, tcc_value *v, size_t n, const tcc_index_expr *const *bounds, bool is_end,
                               bool in_all)
 {
     for (size_t i = 0; i < n && v; i++) {
@@ -533,7 +479,7 @@ static tcc_value *build_bound(streams *r, tcc_value *v, size_t n, const tcc_inde
 }
 
 /* Whether the tile that ends at `end` may lack terms in some row. */
-static tcc_value *build_is_partial(streams *r, tcc_value *end)
+static tcc_value *build_is_partial(tcc_streams *r, tcc_value *end)
 {
     tcc_builder *b = &r->t.b;
     if (!r->all_from)
@@ -546,7 +492,7 @@ static tcc_value *build_is_partial(streams *r, tcc_value *end)
 }
 
 /* The number of tiles with terms, at least one; r->begin: where the first of them begins. */
-static tcc_value *build_range(streams *r)
+static tcc_value *build_range(tcc_streams *r)
 {
     tcc_builder *b = &r->t.b;
     int64_t step = r->w->schedule.k;
@@ -575,206 +521,8 @@ static tcc_value *build_range(streams *r)
     return n;
 }
 
-/* What an extremum of none counts as, of the largest number. */
-static double share_of(const streams *r, const tcc_op *reduce)
-{
-    return is_of_score(r, reduce->operands[0]) ? 0x1p-32 : 1;
-}
-
-/* The ops that a rescaled sum's factor is computed of, back to reductions as they are and as they were. */
-static tcc_map ops_of_factor(const streams *r, const tcc_op *rescale)
-{
-    tcc_map ops = TCC_MAP(r->w->ctx->scratch);
-    need(&ops, TCC_VIEW(tensor_rescale, rescale)->by);
-    for (tcc_op *op = r->w->f->body->last; op; op = op->prev) {
-        bool goes_on = tcc_map_get(&ops, op) && op->code != TCC_OP_tensor_before && !tcc_is_reduction(op);
-        for (unsigned i = 0; goes_on && i < op->n_operands; i++) {
-            tcc_op *def = op->operands[i]->def;
-            if (def && tcc_has_field(def))
-                *tcc_map_at(&ops, def) = def;
-        }
-    }
-    return ops;
-}
-
-/* The one reduction with which a sum is kept in step; NULL: there are several, or none. */
-static tcc_op *followed_by(const streams *r, const tcc_op *rescale)
-{
-    tcc_map ops = ops_of_factor(r, rescale);
-    tcc_op *followed = NULL;
-    for (tcc_op *op = r->w->f->body->first; op; op = op->next) {
-        bool was = op->code == TCC_OP_tensor_before;
-        if (!tcc_map_get(&ops, op) || (!was && !tcc_is_reduction(op)))
-            continue;
-        tcc_op *reduce = was ? op->operands[0]->def : op;
-        if (followed && followed != reduce)
-            return NULL;
-        followed = reduce;
-    }
-    return followed;
-}
-
-/* Sums may lag where each follows one extremum, and where factors are of a type with f32's exponents: what is summed
- * may be larger than it would be in step. CTAs of parts, which lie beside each other, have no registers for that. */
-static void find_lagging(streams *r)
-{
-    bool may = false;
-    bool has_registers = r->later && !tcc_cut_is(r->w->f, TCC_CUT_part);
-    for (tcc_op *op = r->w->f->body->first; op && has_registers; op = op->next)
-        may |= op->code == TCC_OP_tensor_rescale && sum_of(r, op->operands[0]->def);
-    for (size_t i = 0; i < r->factors.len; i++)
-        may &= r->factors.data[i]->type->elem != TCC_f16;
-    for (tcc_op *op = r->w->f->body->first; op && may; op = op->next) {
-        tcc_op *followed = op->code == TCC_OP_tensor_rescale ? followed_by(r, op) : NULL;
-        may = op->code != TCC_OP_tensor_rescale || (followed && tcc_reduction_of(followed) != TCC_REDUCTION_SUM);
-        size_t i = 0;
-        while (i < r->lagging.len && r->lagging.data[i] != followed)
-            i++;
-        if (followed && i == r->lagging.len)
-            TCC_PUSH(r->w->ctx->scratch, &r->lagging, followed);
-    }
-    if (!may)
-        r->lagging.len = 0;
-}
-
-/* Lets what follows an extremum use it as it is and as it was. */
-static void follow(streams *r, const tcc_op *reduce, tcc_value *was, tcc_value *is)
-{
-    tcc_value_map_set(r->t.map, &reduce->results[0], is);
-    for (const tcc_use *u = reduce->results[0].uses; u; u = u->next)
-        if (u->op->code == TCC_OP_tensor_before)
-            tcc_value_map_set(r->t.map, &u->op->results[0], was);
-}
-
-/* What a sum that follows an extremum is multiplied by. */
-static tcc_value *build_factor(streams *r, const tcc_op *rescale)
-{
-    tcc_map ops = ops_of_factor(r, rescale);
-    for (tcc_op *op = r->w->f->body->first; op; op = op->next)
-        if (tcc_map_get(&ops, op) && varies(r, &op->results[0]) && !tcc_is_reduction(op) &&
-            op->code != TCC_OP_tensor_before)
-            build_op(r, op);
-    return tcc_value_map_get(r->t.map, TCC_VIEW(tensor_rescale, rescale)->by);
-}
-
-/* Whether some sum that follows an extremum would change by more than `most`, were it in step with it as it is. */
-static tcc_value *build_need(streams *r, const tcc_op *reduce, tcc_value *was, tcc_value *is)
-{
-    const double most = 256;
-    tcc_builder *b = &r->t.b;
-    tcc_value_map *outer = r->t.map;
-    tcc_value *needs = NULL;
-    r->t.map = tcc_value_map_within(r->w->ctx->scratch, outer);
-    follow(r, reduce, was, is);
-    for (tcc_op *op = r->w->f->body->first; op; op = op->next) {
-        if (op->code != TCC_OP_tensor_rescale || followed_by(r, op) != reduce)
-            continue;
-        tcc_value *by = build_factor(r, op);
-        tcc_value *small = tcc_arith_cmp(b, "lt", by, tcc_build_float(b, by->type, 1 / most));
-        tcc_value *large = tcc_arith_cmp(b, "gt", by, tcc_build_float(b, by->type, most));
-        small = tcc_arith_bin(b, TCC_OP_arith_or, small, large);
-        needs = needs ? tcc_arith_bin(b, TCC_OP_arith_or, needs, small) : small;
-    }
-    r->t.map = outer;
-    return TCC_EMIT(b, tile_any, tcc_type_scalar(ir_of(r), TCC_i1), needs);
-}
-
-/* Keeps sums in step with an extremum as it was, *reference, until it has changed much: then the warp's rows take it as
- * it is. */
-static void lag(streams *r, tcc_op *reduce, tcc_value **reference)
-{
-    tcc_value *was = *reference, *is = tcc_value_map_get(r->t.map, &reduce->results[0]);
-    tcc_value *need = build_need(r, reduce, was, is);
-    const tcc_type *conditions = tcc_type_with_elem(ir_of(r), is->type, TCC_i1);
-    tcc_value *in_all = tcc_tiling_broadcast(&r->t, need, conditions);
-    *reference = TCC_EMIT(&r->t.b, arith_select, is->type, in_all, is, was);
-    follow(r, reduce, was, *reference);
-    for (tcc_op *op = r->w->f->body->first; op; op = op->next)
-        if (op->code == TCC_OP_tensor_rescale && followed_by(r, op) == reduce)
-            *tcc_map_at(&r->needs, op) = need;
-}
-
-static void keep_reference(streams *r, const tcc_op *reduce, tcc_value **references, bool is_first)
-{
-    for (size_t i = 0; i < r->lagging.len; i++)
-        if (r->lagging.data[i] == reduce && is_first)
-            references[i] = tcc_value_map_get(r->t.map, &r->lagging.data[i]->results[0]);
-        else if (r->lagging.data[i] == reduce)
-            lag(r, r->lagging.data[i], &references[i]);
-}
-
-/* At the end, sums are in step with extrema as they are. */
-static void catch_up(streams *r, tcc_value *const *references, tcc_value **kept)
-{
-    size_t n = 0;
-    for (tcc_op *op = r->w->f->body->first; op; op = op->next) {
-        const tcc_op *reduce = combined_at(r, op);
-        for (size_t i = 0; reduce && i < r->lagging.len; i++)
-            if (r->lagging.data[i] == reduce) {
-                tcc_follow(&r->t, reduce, share_of(r, reduce), kept[n], kept[n]);
-                follow(r, reduce, references[i], tcc_value_map_get(r->t.map, &r->lagging.data[i]->results[0]));
-            }
-        n += reduce != NULL;
-    }
-    for (tcc_op *op = r->w->f->body->first; op && r->lagging.len; op = op->next) {
-        const tcc_op *reduce = combined_at(r, op);
-        if (op->code == TCC_OP_tensor_rescale) {
-            tcc_value *by = tcc_tiling_broadcast(&r->t, build_factor(r, op), (*kept)->type);
-            *kept = TCC_EMIT(&r->t.b, arith_mul, by->type, *kept, by);
-        }
-        kept += reduce != NULL;
-    }
-}
-
-/* Combines a tile's terms with those before it. */
-static tcc_value *combine(streams *r, const tcc_op *reduce, const tcc_op *op, tcc_value *before, bool is_first)
-{
-    tcc_value *factor = op == reduce || is_first ? NULL : tcc_in_step(&r->t, op, r->is_first, before->type);
-    tcc_value *v = build_reduce(r, reduce);
-    if (factor)
-        return tcc_multiply_add(&r->t, before, factor, v);
-    tcc_value *with[] = {before, v};
-    if (!is_first)
-        v = &tcc_op_create(&r->t.b, tcc_reduction_op(tcc_reduction_of(reduce)), 2, with, 1, &v->type)->results[0];
-    if (tcc_is_followed(reduce))
-        tcc_follow(&r->t, reduce, share_of(r, reduce), before, v);
-    return v;
-}
-
-/* In a branch where that is not always needed. */
-static tcc_value *rescale_sum(streams *r, const tcc_op *rescale, tcc_value *v)
-{
-    tcc_builder outer = r->t.b;
-    tcc_value *need = tcc_map_get(&r->needs, rescale);
-    tcc_op *test = need ? tcc_op_create(&outer, TCC_OP_scf_if, 1, &need, 1, &v->type) : NULL;
-    if (test)
-        r->t.b = tcc_builder_at_end(test->regions[0]);
-    r->t.b.loc = outer.loc;
-    tcc_value *by = tcc_in_step(&r->t, rescale, r->is_first, v->type);
-    tcc_value *scaled = TCC_EMIT(&r->t.b, arith_mul, v->type, v, by);
-    if (!test)
-        return scaled;
-    tcc_op_create(&r->t.b, TCC_OP_scf_yield, 1, &scaled, 0, NULL);
-    r->t.b = tcc_builder_at_end(test->regions[1]);
-    tcc_op_create(&r->t.b, TCC_OP_scf_yield, 1, &v, 0, NULL);
-    r->t.b = outer;
-    return &test->results[0];
-}
-
-/* Keeps sums of products in step. */
-static void rescale(streams *r, tcc_value **kept)
-{
-    for (tcc_op *op = r->w->f->body->first; op; op = op->next) {
-        const tcc_op *reduce = combined_at(r, op);
-        if (reduce && reduce != op && sum_of(r, reduce)) {
-            *kept = rescale_sum(r, op, *kept);
-        }
-        kept += reduce != NULL;
-    }
-}
-
 /* Whether op only converts a factor: the registers of the one before it are free when its products are there. */
-static bool is_conversion(const streams *r, const tcc_op *op)
+static bool is_conversion(const tcc_streams *r, const tcc_op *op)
 {
     bool is = false;
     for (size_t i = 0; i < r->factors.len && op->code == TCC_OP_arith_cast; i++)
@@ -786,7 +534,7 @@ static bool is_conversion(const streams *r, const tcc_op *op)
 
 /* The tile that begins at r->first, whose scores are there: adds its terms to what is kept, except products, and
  * computes what these are of. Sums of products are needed last: they may still be in work. */
-static void build_tile(streams *r, tcc_value **kept, tcc_value **operands, bool is_first)
+static void build_tile(tcc_streams *r, tcc_value **kept, tcc_value **operands, bool is_first)
 {
     tcc_value **references = operands + r->factors.len;
     tcc_tiling_place(&r->t, r->c.along, r->first);
@@ -801,26 +549,26 @@ static void build_tile(streams *r, tcc_value **kept, tcc_value **operands, bool 
         const tcc_op *reduce = combined_at(r, op);
         bool is_needed = tcc_map_get(&r->in, op) && varies(r, &op->results[0]);
         if (reduce && !sum_of(r, reduce)) {
-            *now = combine(r, reduce, op, *now, is_first);
-            keep_reference(r, reduce, references, is_first);
+            *now = tcc_streams_combine(r, reduce, op, *now, is_first);
+            tcc_streams_keep_reference(r, reduce, references, is_first);
         } else if (!reduce && is_needed && op->code != TCC_OP_tensor_before && !is_conversion(r, op)) {
-            build_op(r, op);
+            tcc_streams_build_op(r, op);
         }
         now += reduce != NULL;
     }
     if (!is_first)
-        rescale(r, kept);
+        tcc_streams_rescale(r, kept);
     for (size_t i = 0; i < r->factors.len; i++) {
         tcc_value *factor = r->factors.data[i];
         if (factor->def && is_conversion(r, factor->def))
-            build_op(r, factor->def);
+            tcc_streams_build_op(r, factor->def);
         tcc_value *a = tcc_value_map_get(r->t.map, factor);
         enter_plane(r, factor->type);
         operands[i] = tcc_tiling_broadcast(&r->t, a, tile_type(r, a->type->elem, true));
     }
 }
 
-static void build_scores(streams *r, tcc_value *const *rows, tcc_value *first)
+static void build_scores(tcc_streams *r, tcc_value *const *rows, tcc_value *first)
 {
     for (size_t i = 0; i < r->c.n_scores; i++) {
         const tcc_product *score = &r->c.scores[i];
@@ -828,8 +576,9 @@ static void build_scores(streams *r, tcc_value *const *rows, tcc_value *first)
     }
 }
 
-/* Over all tiles or, if what they add is multiplied later, from the second one on. carried: what is kept, n of them, then operands, and what sums are in step with. */
-static tcc_op *build_loop(streams *r, tcc_value *tiles, tcc_value *const *rows, size_t n, size_t n_carried,
+/* Over all tiles or, if what they add is multiplied later, from the second one on. carried: what is kept, n of them,
+ * then operands, and what sums are in step with. */
+static tcc_op *build_loop(tcc_streams *r, tcc_value *tiles, tcc_value *const *rows, size_t n, size_t n_carried,
                           tcc_value **carried)
 {
     tcc_builder outer = r->t.b;
@@ -873,7 +622,7 @@ static tcc_op *build_loop(streams *r, tcc_value *tiles, tcc_value *const *rows, 
 }
 
 /* All tiles; the results of reductions, in their order. */
-static tcc_value **build_tiles(streams *r, tcc_value *const *rows)
+static tcc_value **build_tiles(tcc_streams *r, tcc_value *const *rows)
 {
     size_t n = 0;
     tcc_value *tiles = build_range(r), **carried;
@@ -897,12 +646,12 @@ static tcc_value **build_tiles(streams *r, tcc_value *const *rows)
     build_loop(r, tiles, rows, n, n + more, carried);
     tcc_value *last = tcc_arith_mul(&r->t.b, tcc_arith_add(&r->t.b, tiles, -1), r->w->schedule.k);
     multiply(r, tcc_arith_bin(&r->t.b, TCC_OP_arith_add, last, r->begin), carried + n, carried);
-    catch_up(r, carried + n + r->factors.len, carried);
+    tcc_streams_catch_up(r, carried + n + r->factors.len, carried);
     return carried;
 }
 
 /* Results, and what is computed of them. */
-static void build_results(streams *r, tcc_value *const *reduced)
+static void build_results(tcc_streams *r, tcc_value *const *reduced)
 {
     for (tcc_op *op = r->w->f->body->first; op; op = op->next) {
         const tcc_op *reduce = combined_at(r, op);
@@ -911,7 +660,7 @@ static void build_results(streams *r, tcc_value *const *reduced)
         else if (op->code == TCC_OP_tensor_write)
             tcc_tiler_write(r->w, op);
         else if (tcc_map_get(&r->after, op) && (varies(r, &op->results[0]) || !tcc_map_get(&r->in, op)))
-            build_op(r, op);
+            tcc_streams_build_op(r, op);
         r->w->t.b = r->t.b;
     }
 }
@@ -919,7 +668,7 @@ static void build_results(streams *r, tcc_value *const *reduced)
 bool tcc_stream_masks_once(tcc_func *f, const tcc_cascade *c)
 {
     tcc_tiler w = {.f = f};
-    streams r = {.w = &w, .c = *c, .later = tcc_target_can(tcc_func_target(f), TCC_CAN_wgmma)};
+    tcc_streams r = {.w = &w, .c = *c, .later = tcc_target_can(tcc_func_target(f), TCC_CAN_wgmma)};
     return find_source(&r);
 }
 
@@ -934,9 +683,9 @@ static bool find_tile(tcc_tiler *w)
     return tcc_schedule_is_valid(&w->schedule) && tcc_cascade_of(w->f, &c);
 }
 
-/* Of what the source is multiplied by. If it is 0, it times inf, where there is no term, is not a number: then it counts as
- * the least number, of which nothing is to be seen. */
-static void find_sign(streams *r)
+/* Of what the source is multiplied by. If it is 0, it times inf, where there is no term, is not a number: then it
+ * counts as the least number, of which nothing is to be seen. */
+static void find_sign(tcc_streams *r)
 {
     tcc_builder *b = &r->t.b;
     if (!r->by)
@@ -971,7 +720,7 @@ static void place_rows(tcc_tiler *w, const tcc_cascade *c)
 static void build(tcc_tiler *w)
 {
     tcc_arena *scratch = w->ctx->scratch;
-    streams r = {.w = w,
+    tcc_streams r = {.w = w,
                  .in = TCC_MAP(scratch),
                  .after = TCC_MAP(scratch),
                  .conditions = TCC_MAP(scratch),
@@ -987,7 +736,7 @@ static void build(tcc_tiler *w)
     for (size_t i = 0; i < r.c.n_sums; i++)
         if (factor_at(&r, &r.c.sums[i]) == r.factors.len)
             TCC_PUSH(scratch, &r.factors, r.c.sums[i].of[0].value);
-    find_lagging(&r);
+    tcc_streams_find_lagging(&r);
     place_rows(w, &r.c);
     r.t = w->t;
     tcc_value **rows = TCC_NEW_ARRAY(scratch, tcc_value *, r.c.n_scores);
@@ -997,7 +746,7 @@ static void build(tcc_tiler *w)
         rows[i] = load_rows(&r, &r.c.scores[i]);
     for (tcc_op *op = w->f->body->first; op; op = op->next)
         if (tcc_map_get(&r.in, op) && !varies(&r, &op->results[0]))
-            build_op(&r, op);
+            tcc_streams_build_op(&r, op);
     find_sign(&r);
     build_results(&r, build_tiles(&r, rows));
 }

@@ -79,6 +79,8 @@ bool tcc_cascade_along(const tcc_func *f, const char *along, tcc_cascade *out)
     for (tcc_op *op = f->body->first; op; op = op->next) {
         tcc_product p;
         bool multiplies = tcc_is_reduction(op) && tcc_product_of_terms(op, &p);
+        if (multiplies && tcc_index_same(p.k, along) && !is_read(&p.of[0]) && !is_read(&p.of[1]))
+            continue; /* of what rows of terms have, one of them also parts: no instruction multiplies these */
         if (multiplies && tcc_index_same(p.k, along)) {
             if (!is_sum(f, out, &p))
                 return false;

@@ -333,6 +333,11 @@ tcc_func *tcc_streams_split(tcc_pass_ctx *ctx, tcc_func *f)
     of[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = parts->name};
     of[1] = (tcc_attr){.kind = TCC_ATTR_STR, .s = s.part};
     make_parts(&s, parts);
+    if (!tcc_cascade_of(parts, &s.c)) { /* one index more made it something else */
+        tcc_func_remove(parts);
+        tcc_func_remove(merging);
+        return NULL;
+    }
     make_merging(&s, merging);
     tcc_attr_set(f->ir, &merging->attrs, "merges", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {of, 2}}, (tcc_loc){0, 0});
     for (tcc_func *step; (step = tcc_partition_cut_outputs(ctx, merging));)

@@ -167,7 +167,8 @@ static void drop_keys(tcc_choice *ch)
             i == TCC_KEY_raster || i == TCC_KEY_wave || (i == TCC_KEY_instr && naive))
             continue;
         if (a->loc.line && !strcmp(ch->f->name, tcc_attr_str(&ch->f->attrs, "kernel", "")))
-            tcc_warn(ch->ctx->diag, a->loc, "'%s' has no effect: '%s' %s", a->name, ch->f->name,
+            tcc_warn(ch->ctx->diag, a->loc, "'%s' has no effect: %s'%s' %s", a->name,
+                     tcc_attr_find(&ch->f->attrs, "before") ? "the last step of " : "", ch->f->name,
                      naive ? "is computed with one element per thread" : "has no sum of products");
         tcc_attr_remove(&ch->f->attrs, a->name);
     }

@@ -573,6 +573,23 @@ static tcc_status add_steps(tcc_pass_ctx *ctx, tcc_func *f, tcc_func *steps)
     return status ? status : cut(ctx, steps, &changed);
 }
 
+/* Says that a key of the schedule makes steps of what could be one loop. */
+static void warn_of_key(tcc_pass_ctx *ctx, tcc_func *f)
+{
+    const tcc_named_attr *key = tcc_streams_other_key(f);
+    if (!key || !key->loc.line)
+        return;
+    tcc_func *trial = tcc_partition_copy(f, "trial");
+    for (const tcc_named_attr *other; (other = tcc_streams_other_key(trial));)
+        tcc_attr_remove(&trial->attrs, other->name);
+    if (tcc_streams_recognize(trial))
+        tcc_warn(ctx->diag, key->loc,
+                 "'%s' makes several steps of '%s', which could be one loop over '%s': that has no key but tile, stages, "
+                 "warps and fuse",
+                 key->name, f->name, tcc_attr_str(&trial->attrs, "stream", ""));
+    tcc_func_remove(trial);
+}
+
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     if (tcc_attr_find(&f->attrs, "assumes") || tcc_attr_find(&f->attrs, "stream") || !last_write(f))
@@ -588,6 +605,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     }
     if (steps)
         tcc_func_remove(steps);
+    warn_of_key(ctx, f);
     return cut(ctx, f, changed);
 }
 

@@ -253,14 +253,21 @@ static bool is_op_of_stream(const search *s, const tcc_op *op)
     }
 }
 
+const tcc_named_attr *tcc_streams_other_key(const tcc_func *f)
+{
+    const tcc_named_attr *found = NULL;
+    for (int key = 0; key < TCC_KEY_COUNT && !found; key++)
+        if (key != TCC_KEY_tile && key != TCC_KEY_stages && key != TCC_KEY_warps &&
+            !tcc_schedule_key_is_of_steps(&tcc_schedule_keys[key]))
+            found = tcc_attr_find(&f->attrs, tcc_schedule_keys[key].name);
+    return found;
+}
+
 /* Whether one loop over tiles of an index may be what a schedule asks for: it has tiles of it and of rows, and stages. */
 static bool is_scheduled_so(const tcc_func *f, const tcc_cascade *c)
 {
     tcc_attr tile = tcc_attr_list(&f->attrs, tcc_schedule_keys[TCC_KEY_tile].name);
-    bool all = true;
-    for (int key = 0; key < TCC_KEY_COUNT; key++)
-        all &= key == TCC_KEY_tile || key == TCC_KEY_stages || key == TCC_KEY_warps ||
-               tcc_schedule_key_is_of_steps(&tcc_schedule_keys[key]) || !tcc_attr_find(&f->attrs, tcc_schedule_keys[key].name);
+    bool all = !tcc_streams_other_key(f);
     for (size_t i = 0; i + 1 < tile.list.n && all; i += 2)
         all = tcc_index_same(tile.list.items[i].s, c->rows) || tcc_index_same(tile.list.items[i].s, c->along);
     return all;

@@ -11,6 +11,8 @@
 /* partition: finds the index along which a function is such a kernel, makes its names one, and says it in the attribute
  * `stream`; false if the kernel is not one, or passes make no loop of it for the module's target. */
 bool tcc_streams_recognize(tcc_func *f);
+/* A key of a function's schedule that such a loop does not have; NULL: there is none. */
+const tcc_named_attr *tcc_streams_other_key(const tcc_func *f);
 /* Whether it then also gives sums the conditions under which their factors are not 0: steps multiply such factors. */
 bool tcc_streams_have_conditions(const tcc_func *f);
 

@@ -291,7 +291,7 @@ static double copied_elements(const tcc_schedule *s)
     return (double)(lines * s->k) / (double)tcc_schedule_threads(s);
 }
 
-/* Whether a schedule lacks registers since another one does, which wants no more of any kind and has as many. */
+/* Whether a schedule lacks registers since another one does, which needs no more of any kind and has as many. */
 static bool is_set_aside(const tcc_choice *ch, const tcc_schedule *s)
 {
     for (size_t i = 0; i < ch->set_aside.len; i++) {

@@ -12,6 +12,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "ir/cut.h"
+#include "ir/machine.h"
 #include "passes/live.h"
 #include "passes/passes.h"
 #include "passes/schedule.h"
@@ -24,6 +25,7 @@ enum {
     TOO_FEW = 2,     /* CTAs, which leave memory idle */
     MORE = 4,        /* in their place */
     SPARE = 16,      /* registers with which assemblers load late rather than spill, of 16-bit elements in vectors */
+    ALLOTTED = 8,        /* registers, of which a thread gets a multiple */
     SPARE_OF_ENDS = 20, /* the same of rows that end anywhere */
     LEAST_SPARE = 7, /* beyond those that are live, with which they neither spill nor load late */
     OF_BYTES = 16    /* registers besides a third more than are live, of kernels that take bytes apart */
@@ -109,9 +111,10 @@ static int64_t registers_needed(const tcc_func *f, tcc_arena *scratch, int64_t l
     tcc_live live = tcc_live_registers(f, scratch);
     int64_t need = live.registers * 2, taken_apart = live.limit + live.late;
     need -= loaded > WORD_BYTES && !end_anywhere(f) ? FEW : 0;
-    need += end_anywhere(f) && reduces_much(f) ? LEAST_SPARE : 0;
+    need += end_anywhere(f) && reduces_much(f) ? SPARE_OF_ENDS : 0;
     int64_t of_bytes = loads_bytes(f) ? taken_apart * 4 / 3 + OF_BYTES : 0;
-    return need > of_bytes ? need : of_bytes;
+    need = need > of_bytes ? need : of_bytes;
+    return end_anywhere(f) ? (need + ALLOTTED - 1) / ALLOTTED * ALLOTTED : need;
 }
 
 /* How many it must have where CTAs would be too few otherwise. Weights of rows that end anywhere are loaded late. */
@@ -126,7 +129,9 @@ static int64_t registers_at_least(tcc_func *f, tcc_arena *scratch)
 /* The most CTAs, of so many threads and with so many registers, up to some number. */
 static int64_t count_ctas(const tcc_func *f, int64_t block, int64_t registers, int64_t most)
 {
-    while (most > 1 && tcc_launched_registers(tcc_target_of(f->ir), block * most) < registers)
+    enum { PARTS = 4 }; /* of a multiprocessor, which have registers of their own */
+    int64_t step = PARTS * TCC_WARP_LANES;
+    while (most > 1 && tcc_launched_registers(tcc_target_of(f->ir), (block * most + step - 1) / step * step) < registers)
         most--;
     return most;
 }

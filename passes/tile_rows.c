@@ -68,6 +68,7 @@ typedef struct rows {
     tcc_map sweeps;    /* fields: in which sweep they are known, from 1 on */
     tcc_map partial;   /* fields of which lanes have their own: what is computed of partial results */
     tcc_map powers;    /* what softmax builds */
+    tcc_map masked;    /* tiles that are -inf beyond the end of a row */
 } rows;
 
 /* Begins a tile `beyond` a place of the row, or before it by as much as the row begins in a group; NULL: with the row. */
@@ -138,6 +139,18 @@ static tcc_value *build_where(rows *r, const tcc_op *reduce, tcc_value *cond, tc
     return TCC_EMIT(&r->t->b, arith_select, v->type, cond, v, build_start(r, reduce, r->t->sizes[r->along]));
 }
 
+/* Whether the terms of a sum are 0 beyond the end of a row: powers of -inf minus a maximum. That is a number there, or the
+ * sum would not be one either, unless a row has no elements. */
+static bool vanishes(const rows *r, const tcc_op *reduce)
+{
+    const tcc_op *power = reduce->operands[0]->def;
+    if (tcc_reduction_of(reduce) != TCC_REDUCTION_SUM || !power || !tcc_map_get(&r->powers, power) ||
+        power->code != TCC_OP_math_exp || (r->w->held.one_sweep && !tcc_assumes_min(r->w->f, r->p->extents[r->along], 1)))
+        return false;
+    const tcc_op *difference = power->operands[0]->def;
+    return tcc_map_get(&r->masked, tcc_value_map_get(r->t->map, difference->operands[0]));
+}
+
 /* The terms of a reduction in the tile. Nobody asks what a field is beyond the end of a row, so what is put there for
  * a reduction stays: another copy of the row would take registers. */
 static tcc_value *build_terms(rows *r, const tcc_op *reduce)
@@ -149,10 +162,13 @@ static tcc_value *build_terms(rows *r, const tcc_op *reduce)
     bool is_whole = v->type == type;
     v = tcc_arith_cast(&r->t->b, tcc_type_with_elem(r->w->f->ir, v->type, type->elem), v);
     v = tcc_tiling_broadcast(r->t, v, type);
-    if (!r->whole)
+    bool masks = !r->whole && !vanishes(r, reduce);
+    if (masks)
         v = build_where(r, reduce, build_inside(r), v);
-    if (!r->whole && is_whole)
+    if (masks && is_whole)
         tcc_value_map_set(r->t->map, term, v);
+    if (masks && tcc_reduction_of(reduce) == TCC_REDUCTION_MAX)
+        *tcc_map_at(&r->masked, v) = v;
     if (reduce->n_operands > 1)
         v = build_where(r, reduce, tcc_tiling_broadcast(r->t, tcc_value_map_get(r->t->map, reduce->operands[1]), type),
                         v);
@@ -655,7 +671,8 @@ static void build(tcc_tiler *w)
     const tcc_pointwise_tile *tile = &w->held.of;
     const tcc_space *p = &w->space;
     rows r = {.w = w, .p = p, .t = &w->t, .along = p->along, .sweeps = TCC_MAP(w->ctx->scratch),
-              .partial = TCC_MAP(w->ctx->scratch), .powers = tcc_softmax_find(w->f, w->ctx->scratch)};
+              .partial = TCC_MAP(w->ctx->scratch), .powers = tcc_softmax_find(w->f, w->ctx->scratch),
+              .masked = TCC_MAP(w->ctx->scratch)};
     enum { SPREAD = 3, OF_LANES = 5 };
     tcc_attr_set_ints(w->f->ir, &w->grid->attrs, "spread", tile->lanes > 1 ? OF_LANES : SPREAD,
                       (int64_t[]){tile->vector, tile->warps[0], tile->warps[1], 1, tile->lanes});

@@ -21,6 +21,10 @@ void tcc_attr_set(tcc_ir *ir, tcc_attrs *attrs, const char *name, tcc_attr value
             attrs->data[i].loc = loc;
             return;
         }
+    if (!attrs->cap) { /* most ops have one */
+        attrs->data = TCC_NEW(ir->arena, tcc_named_attr);
+        attrs->cap = 1;
+    }
     TCC_PUSH(ir->arena, attrs, (tcc_named_attr){tcc_ir_name(ir, name), value, loc});
 }
 
@@ -129,6 +133,18 @@ bool tcc_attr_equal(const tcc_attr *a, const tcc_attr *b)
     for (size_t i = 0; i < a->list.n; i++)
         if (!tcc_attr_equal(&a->list.items[i], &b->list.items[i]))
             return false;
+    return true;
+}
+
+bool tcc_attrs_equal(const tcc_attrs *a, const tcc_attrs *b)
+{
+    if (a->len != b->len)
+        return false;
+    for (size_t i = 0; i < a->len; i++) {
+        const tcc_named_attr *other = tcc_attr_find(b, a->data[i].name);
+        if (!other || !tcc_attr_equal(&a->data[i].value, &other->value))
+            return false;
+    }
     return true;
 }
 

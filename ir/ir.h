@@ -179,6 +179,8 @@ bool tcc_attr_scalar(const tcc_attrs *attrs, const char *name, tcc_scalar *out);
 /* The list, empty when absent. */
 tcc_attr tcc_attr_list(const tcc_attrs *attrs, const char *name);
 bool tcc_attr_equal(const tcc_attr *a, const tcc_attr *b);
+/* Whether both have the same names with equal values, in any order. */
+bool tcc_attrs_equal(const tcc_attrs *a, const tcc_attrs *b);
 void tcc_attr_print(tcc_str *out, const tcc_attr *a);
 /* An index expression as an attribute: a plain index as its name, a number as an integer. */
 tcc_attr tcc_attr_of_index(const struct tcc_index_expr *x);

@@ -77,18 +77,12 @@ static bool operands_equal(const tcc_op *a, const tcc_op *b)
 
 static bool is_equal(const tcc_op *a, const tcc_op *b)
 {
-    if (a->code != b->code || a->n_results != b->n_results || a->attrs.len != b->attrs.len ||
-        !operands_equal(a, b))
+    if (a->code != b->code || a->n_results != b->n_results || !operands_equal(a, b))
         return false;
     for (unsigned i = 0; i < a->n_results; i++)
         if (a->results[i].type != b->results[i].type)
             return false;
-    for (size_t i = 0; i < a->attrs.len; i++) {
-        const tcc_named_attr *other = tcc_attr_find(&b->attrs, a->attrs.data[i].name);
-        if (!other || !tcc_attr_equal(&a->attrs.data[i].value, &other->value))
-            return false;
-    }
-    return true;
+    return tcc_attrs_equal(&a->attrs, &b->attrs);
 }
 
 static void visit_op(cse *c, tcc_op *op)

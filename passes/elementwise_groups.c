@@ -101,14 +101,6 @@ const tcc_member *tcc_alike_member(const tcc_alike *f, size_t g, const tcc_op *o
     return m && m->group == f->groups.data[g] ? m : NULL;
 }
 
-static bool have_same_attrs(const tcc_attrs *a, const tcc_attrs *b)
-{
-    bool same = a->len == b->len;
-    for (size_t i = 0; same && i < a->len; i++)
-        same = a->data[i].name == b->data[i].name && tcc_attr_equal(&a->data[i].value, &b->data[i].value);
-    return same;
-}
-
 /* Whether x is to a group what y is to another. counterparts: of values from outside the first one. */
 static bool are_operands_alike(const tcc_groups *all, const tcc_group *of_x, const tcc_group *of_y, tcc_value *x,
                                tcc_value *y, tcc_map *counterparts)
@@ -131,7 +123,7 @@ static bool are_alike(const tcc_groups *all, const tcc_group *a, const tcc_group
     bool same = true;
     for (size_t i = 0; same && i < a->members.len; i++) {
         const tcc_op *x = a->members.data[i]->op, *y = b->members.data[i]->op;
-        same = x->code == y->code && x->results[0].type == y->results[0].type && have_same_attrs(&x->attrs, &y->attrs);
+        same = x->code == y->code && x->results[0].type == y->results[0].type && tcc_attrs_equal(&x->attrs, &y->attrs);
         for (unsigned o = 0; same && o < x->n_operands; o++)
             same = are_operands_alike(all, a, b, x->operands[o], y->operands[o], &counterparts);
     }

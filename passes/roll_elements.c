@@ -205,13 +205,26 @@ static tcc_value *first_part(loop *l, tcc_value *v)
     return part;
 }
 
+/* Each group may have its own op for what is the same number everywhere. */
+static bool is_same(const tcc_value *a, const tcc_value *b)
+{
+    if (a == b)
+        return true;
+    const tcc_op *x = a->def, *y = b->def;
+    if (!x || !y || x->code != y->code || a->type != b->type)
+        return false;
+    if (x->code == TCC_OP_vec_splat)
+        return is_same(x->operands[0], y->operands[0]);
+    return x->code == TCC_OP_arith_const && tcc_attrs_equal(&x->attrs, &y->attrs);
+}
+
 /* What all elements have alike needs no vec; NULL where they may differ. */
 static tcc_value *part_of_all(loop *l, tcc_value *const *v)
 {
     const tcc_type *type = part_type(l, v[0]->type->elem);
     const tcc_op *def = v[0]->def;
     for (size_t g = 1; g < l->r->f.groups.len; g++)
-        if (v[g] != v[0])
+        if (!is_same(v[g], v[0]))
             return NULL;
     if (def && def->code == TCC_OP_vec_splat)
         return l->r->at_once == 1 ? def->operands[0] : TCC_EMIT(&l->b, vec_splat, type, def->operands[0]);

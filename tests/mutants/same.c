@@ -283,18 +283,6 @@ typedef struct comparison {
     tcc_map same;
 } comparison;
 
-static bool same_attrs(const tcc_attrs *a, const tcc_attrs *b)
-{
-    if (a->len != b->len)
-        return false;
-    for (size_t i = 0; i < a->len; i++) {
-        const tcc_named_attr *other = tcc_attr_find(b, a->data[i].name);
-        if (!other || !tcc_attr_equal(&a->data[i].value, &other->value))
-            return false;
-    }
-    return true;
-}
-
 /* Whether b is computed as a is. */
 static bool same_value(comparison *c, const tcc_value *a, const tcc_value *b)
 {
@@ -302,7 +290,7 @@ static bool same_value(comparison *c, const tcc_value *a, const tcc_value *b)
     if (known)
         return known == b;
     if (!a->def || !b->def || has_effect(a->def) || a->def->code != b->def->code ||
-        a->def->n_operands != b->def->n_operands || !same_attrs(&a->def->attrs, &b->def->attrs))
+        a->def->n_operands != b->def->n_operands || !tcc_attrs_equal(&a->def->attrs, &b->def->attrs))
         return false;
     for (unsigned i = 0; i < a->def->n_operands; i++)
         if (!same_value(c, a->def->operands[i], b->def->operands[i]))
@@ -322,7 +310,7 @@ static bool are_both_computed(const tcc_value *a, const tcc_value *b)
 {
     return a->def && b->def && a->def->code == b->def->code && !has_effect(a->def) &&
            a->def->n_operands && a->def->n_operands == b->def->n_operands &&
-           same_attrs(&a->def->attrs, &b->def->attrs);
+           tcc_attrs_equal(&a->def->attrs, &b->def->attrs);
 }
 
 /* Whether an operand of a is the same number in the mutant. Conditions on extents are not tried
@@ -343,7 +331,7 @@ static bool same_number(comparison *c, const tcc_op *op, const tcc_value *a, con
 static bool same_op(comparison *c, const tcc_op *a, const tcc_op *b)
 {
     if (tcc_map_get(&c->same, a->block) != b->block || a->code != b->code ||
-        a->n_operands != b->n_operands || !same_attrs(&a->attrs, &b->attrs))
+        a->n_operands != b->n_operands || !tcc_attrs_equal(&a->attrs, &b->attrs))
         return false;
     for (unsigned i = 0; i < a->n_operands; i++)
         if (!same_number(c, a, a->operands[i], b->operands[i]))
@@ -370,7 +358,7 @@ bool gives_same_numbers(const site *s)
     const tcc_block *was = s->f->body, *is = s->mutant->body;
     pair_blocks(&c, was, is);
     tcc_op *a = next_op(was->first, was), *b = next_op(is->first, is);
-    bool same = same_attrs(&s->f->attrs, &s->mutant->attrs);
+    bool same = tcc_attrs_equal(&s->f->attrs, &s->mutant->attrs);
     while (a && b && same) {
         same = same_op(&c, a, b);
         a = next_op(tcc_walk_next(a, was), was);

@@ -33,6 +33,17 @@ def alike(n):
     func("alike", "%x: vec<f32[4]>, %z: vec<f32[4]>, %y: vec<f32[4]>", both + store(x) + store(y))
 
 
+def constants(n):
+    """Of two vecs alike each has its own constants."""
+    lines = []
+    for name, last in ("a", "%x"), ("b", "%z"):
+        for i in range(n):
+            lines += [f"%{name}k{i} = arith.const {{value = {i}.5}} : vec<f32[4]>",
+                      f"%{name}{i} = arith.add {last}, %{name}k{i} : vec<f32[4]>"]
+            last = f"%{name}{i}"
+    func("constants", "%x: vec<f32[4]>, %z: vec<f32[4]>", lines + store(f"%a{n - 1}") + store(f"%b{n - 1}"))
+
+
 def conversions(n):
     body, last = chain("vec<f32[8]>", "%wide", n, "c", "%two")
     func("conversions", "%x: vec<f16[8]>",
@@ -56,6 +67,7 @@ one("short", 256)
 one("long", 257)
 one("longer", 700)
 alike(300)
+constants(300)
 conversions(300)
 between(300)
 functions(300)

@@ -9,6 +9,8 @@
 
 /* The ops that values are computed of, their own included: the keys of a map in the arena. */
 tcc_map tcc_slice_of(tcc_arena *arena, size_t n, tcc_value *const *values);
+/* Adds those that other values are computed of. */
+void tcc_slice_extend(tcc_map *slice, size_t n, tcc_value *const *values);
 /* Whether another op is computed of op. */
 bool tcc_slice_has(tcc_arena *scratch, const tcc_op *other, const tcc_op *op);
 

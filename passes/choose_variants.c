@@ -28,6 +28,7 @@
 #include "passes/choose_target.h"
 #include "passes/space.h"
 #include "passes/families.h"
+#include "passes/long_expressions.h"
 #include "passes/merging.h"
 #include "passes/passes.h"
 #include "passes/pointwise.h"
@@ -444,7 +445,7 @@ static bool wants_padding(const tcc_func *f, const tcc_space *c, const tcc_copyi
             return false;
         any |= t->rank > 1 && !t->row_bytes && (pitch_of(tensor_of(read)) || pitch_bits(t) % ACCESS_BITS);
     }
-    return how->first->pads && !pipelines && any && (c->k_extent.name || c->k_extent.size);
+    return how->first->pads && !pipelines && any && !tcc_has_long_expressions(f) && (c->k_extent.name || c->k_extent.size);
 }
 
 /* Lets a variant, whose target is the plain one, multiply by the module's own instructions. */
@@ -533,7 +534,8 @@ enum {
     N_ROW_LENGTHS = sizeof row_lengths / sizeof *row_lengths,
     N_GROUP_LENGTHS = sizeof group_lengths / sizeof *group_lengths,
     MAIN_LENGTH = 5,  /* which the first of the variants is for */
-    SHORT_ROWS = 1024 /* elements, up to which rows are in no groups */
+    SHORT_ROWS = 1024, /* elements, up to which rows are in no groups */
+    OTHER_ROWS = 1     /* that are aligned otherwise, with lengths of their own */
 };
 
 static int64_t groups_of(const tcc_func *f)
@@ -612,6 +614,40 @@ static void add_swept(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p, const 
     }
 }
 
+/* Whether a kernel's expressions are so long that it does without some of the lengths, and without other variants that are
+ * for few kernels. */
+static bool is_long_to_compute(const tcc_func *f)
+{
+    return tcc_variants_worthwhile(f, N_ROW_LENGTHS, OTHER_ROWS) < N_ROW_LENGTHS;
+}
+
+static void assume_between(tcc_func *f, const char *length, int64_t above, int64_t most)
+{
+    if (above)
+        tcc_assume(f, "min", length, above + 1);
+    if (most)
+        tcc_assume(f, "max", length, most);
+}
+
+/* Variants of one with long expressions for rows up to some of the lengths, the first of which it becomes, and for longer
+ * ones; where no length is worthwhile all are swept over. */
+static void add_some_lengths(tcc_pass_ctx *ctx, tcc_func *f, const char *length)
+{
+    int64_t first = 0, above = 0;
+    for (int i = 0; i < N_ROW_LENGTHS; i++) {
+        if (!tcc_is_worthwhile(f, (size_t)i, N_ROW_LENGTHS, OTHER_ROWS))
+            continue;
+        if (first)
+            assume_between(add_variant(ctx, f, tcc_arena_printf(ctx->scratch, "%lld", (long long)row_lengths[i])), length,
+                           above, row_lengths[i]);
+        above = row_lengths[i];
+        first = first ? first : above;
+    }
+    if (first)
+        assume_between(add_variant(ctx, f, "any"), length, above, 0);
+    assume_between(f, length, 0, first);
+}
+
 /* Variants of one for rows up to each length, one of which it becomes, for few longer ones, unless the schedule says how
  * they are swept over, and for any. Short rows in groups would have a CTA each. has_longer: longer ones are taken in groups,
  * wherever these are aligned. */
@@ -623,7 +659,12 @@ static void add_lengths(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p, bool
     if (!length || !is_alone(f))
         return;
     if (!p->along) {
-        add_few_terms(ctx, f, p);
+        if (!is_long_to_compute(f))
+            add_few_terms(ctx, f, p);
+        return;
+    }
+    if (is_long_to_compute(f)) {
+        add_some_lengths(ctx, f, length);
         return;
     }
     if (has_longer)
@@ -642,7 +683,7 @@ static void add_lengths(tcc_pass_ctx *ctx, tcc_func *f, const tcc_space *p, bool
 static bool can_group(const tcc_func *f, const tcc_space *p)
 {
     tcc_dim length = p->row ? p->extents[p->along] : (tcc_dim){0};
-    return (length.name || length.size > SHORT_ROWS) && is_alone(f) &&
+    return (length.name || length.size > SHORT_ROWS) && is_alone(f) && !is_long_to_compute(f) &&
            tcc_target_vendor(tcc_func_target(f)) == TCC_VENDOR_NVIDIA && tcc_rows_can_group(f, p);
 }
 
@@ -780,7 +821,7 @@ static tcc_status choose(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     }
     if (alone)
         transpose(first || !why || pads ? add_variant(ctx, f, "transposed") : f, &c);
-    if (!why && (!first || may_be_unaligned(f, &c, same)))
+    if (!why && (!first || (may_be_unaligned(f, &c, same) && !tcc_has_long_expressions(f))))
         direct = first ? add_variant(ctx, f, "direct") : f;
     make_generic(generic);
     const tcc_op *other;

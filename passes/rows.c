@@ -8,6 +8,7 @@
 #include "ir/reduction.h"
 #include "ir/schedule_key.h"
 #include "ir/signature.h"
+#include "passes/long_expressions.h"
 
 /* ---- recognition --------------------------------------------------------------------------- */
 
@@ -403,7 +404,12 @@ static bool are_light(const tcc_func *f, const tcc_space *p)
 
 static int64_t swept_columns(const tcc_func *f, const tcc_space *p)
 {
+    enum { LEAST = 4 };
     bool few = are_few(f, p);
+    if (tcc_has_long_expressions(f)) { /* code for as few elements of a lane as partial results are kept of */
+        int64_t vector = tcc_pointwise_vector(f, p);
+        return TCC_WARP_LANES * (vector > LEAST ? vector : LEAST);
+    }
     if (tcc_rows_has_vectors(f, p) && !tcc_rows_parts(f) && (!few || are_light(f, p)))
         return few                                                  ? TCC_ROWS_FEW_VECTORS
                : tcc_attr_find(&f->attrs, "groups") || tcc_assumes_max(f, p->extents[1], TCC_ROWS_LONG)
@@ -459,7 +465,8 @@ void tcc_rows_choose(const tcc_func *f, const tcc_space *p, int64_t *rows, int64
     int64_t most = AT_ONCE;
     if (hold_row(f, p, *columns))
         most *= lanes_below(most_below(f, p, 0), *columns, tcc_pointwise_vector(f, p));
-    most = TCC_POINTWISE_WARPS * (of_warp / *columns < most ? of_warp / *columns : most);
+    most = tcc_has_long_expressions(f) ? 1 : of_warp / *columns < most ? of_warp / *columns : most;
+    most *= TCC_POINTWISE_WARPS;
     *rows = 1;
     if (*columns > of_warp || tcc_attr_find(&f->attrs, "groups")) /* which begin at one place in each row */
         return;

@@ -19,6 +19,7 @@
 #include "ir/signature.h"
 #include "passes/choose_axes.h"
 #include "passes/families.h"
+#include "passes/long_expressions.h"
 
 /* Of the measured schedules (docs/gpu-results.md) these are closest to the best of all, over extents of all magnitudes,
  * if a launch chooses among them. The widest store results while they multiply the next tile's operands; pingpong ones,
@@ -177,28 +178,14 @@ static bool is_expected(const tcc_ir *ir, const char *name)
     return !wanted;
 }
 
-/* About how many instructions a kernel has for each element of its results. */
-static int64_t length_of(const tcc_func *f)
-{
-    enum { FUNCTION = 16 };
-    int64_t length = 0;
-    for (const tcc_op *op = f->body->first; op; op = op->next)
-        if (tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE)
-            length += strncmp(tcc_op_info_get(op->code)->name, "math.", 5) ? 1 : FUNCTION;
-    return length;
-}
-
 /* Whether a kernel gets a tile of the menu: it is one of the first, if the module says how many there are to be; else
  * all are, but where expressions are long, which matter more than the tile then, only some from the whole menu. */
 static bool is_offered(const tcc_choice *ch, const tcc_tile_menu *menu, size_t i)
 {
-    enum { MOST = 4096 }; /* instructions of all tiles */
     int64_t tiles = tcc_attr_int(&ch->f->ir->attrs, "tiles", 0);
     if (tiles)
         return (int64_t)i < tiles - 1;
-    int64_t n = MOST / (length_of(ch->f) + 1), all = (int64_t)menu->n;
-    int64_t step = n ? (all + n - 1) / n : 0; /* small tiles come after large ones */
-    return n >= all || (n && (int64_t)i % step == step / 3);
+    return tcc_is_worthwhile(ch->f, i, menu->n, 0);
 }
 
 void tcc_tile_menu_offer(const tcc_choice *ch)

@@ -5,14 +5,14 @@ usage: matrix.py BUILD [--jobs N] [--versions V,V]
 The versions are in the wheels nvidia-cuda-nvcc-cu12 and nvidia-cuda-nvcc. pip, as it is set up here,
 brings each once into BUILD/ptxas; one that it cannot bring is skipped, and the output says why.
 
-Assembled are the examples with all their tiles, the GPU tests, both for sm_90a and for sm_89, the hand-written kernels,
-and what lit's tests left in BUILD/ptxas/ptx (tests/checked/tcc). Entries of one target that have the same instructions,
-but for how many, are of one kind. The longest of each kind is assembled by one version if it has products that ptxas
-could serialise; of the others every third is. Of the kinds that multiply, whatever the width, and copy by the same
-instructions the shortest entry is assembled by all versions. None may be refused, none may get a warning (C75xx:
-products serialised or registers short), and none may spill more than SPILLS says. What passed once is not assembled
-again, nor is an entry that a version has had from another file, but for its name: many kernels have the same copies in
-front of them, and the same generic variants.
+Assembled are the examples with all their tiles, the GPU tests, both for sm_90a and for sm_89, the hand-written
+kernels, and what lit's tests left in BUILD/ptxas/ptx (tests/checked/tcc). Entries of one target that have the same
+instructions, but for how many, are of one kind. The longest of each kind is assembled by one version if it has
+products that ptxas could serialise; of the others every third is. Of the kinds that multiply, whatever the width, and
+copy by the same instructions the shortest entry is assembled by the oldest and the newest version, and by one of
+those between. None may be refused, none may get a warning (C75xx: products serialised or registers short), and none
+may spill more than SPILLS says. What passed once is not assembled again, nor is an entry that a version has had from
+another file, but for its name: many kernels have the same copies in front of them, and the same generic variants.
 Then sweep.py, with both ends.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -206,7 +206,7 @@ class Ptx:
 
 
 def survey(files):
-    """The keys of the entries to assemble: by one version, every third by one version, and by all versions."""
+    """The keys of the entries to assemble: by one version, every third by one version, and by three."""
     kinds, seen = {}, set()
     for ptx in files:
         for (_, start, end), key in zip(ptx.entries, ptx.keys):
@@ -268,9 +268,10 @@ def main():
     passed_folder = os.path.join(home, "passed")
     os.makedirs(passed_folder, exist_ok=True)
 
-    versions, skipped = [], 0
-    for version in args.versions.split(","):
-        path, why = fetch(home, version, VERSIONS[version][0])
+    versions, skipped, wanted = [], 0, args.versions.split(",")
+    with concurrent.futures.ThreadPoolExecutor(len(wanted)) as pool:  # they wait for what is downloaded
+        fetched = list(pool.map(lambda v: fetch(home, v, VERSIONS[v][0]), wanted))
+    for version, (path, why) in zip(wanted, fetched):
         if path:
             versions.append((version, path))
         else:
@@ -315,7 +316,8 @@ def main():
 
             def is_wanted(key, place=place, n=n):
                 share = n if key in once else 3 * n if key in third else 0
-                return key in always or (share and key[0] % share == place)
+                between = place in (0, n - 1) or key[1] % (n - 2) == place - 1
+                return (key in always and between) or (share and key[0] % share == place)
 
             # What is said of hand-written kernels differs between versions.
             text = ptx.without(had, is_wanted) if place in (0, n - 1) or not ptx.stays_whole else None

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 
-SECONDS, MEGABYTES, BYTES = 15, 260, 4 << 20
+SECONDS, MEGABYTES, BYTES = 15, 380, 4 << 20
 
 PRODUCT = """kernel f(A: f16[M, K], B: f16[K, N], X: f32[M, N]) -> (C: f32[M, N])
 {{

@@ -470,7 +470,7 @@ tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         ch.s = tcc_schedule_of(first);
         if (ch.s.split == 1 && ch.s.epilogue == TCC_STORING_TMA) /* parts are aligned */
             ch.s.epilogue = TCC_STORING_WORDS;
-        if (passes->counts_live && tcc_schedule_is_open(f) && tcc_skeleton_need(&ch).lacks > TCC_LIVE_SPARE)
+        if (passes->may_lack && passes->may_lack(&ch) && tcc_schedule_is_open(f) && tcc_skeleton_need(&ch).lacks > TCC_LIVE_SPARE)
             status = choose_what_fits(&ch, passes, &naive);
     } else {
         status = choose_what_fits(&ch, passes, &naive);

@@ -37,7 +37,7 @@ typedef struct tcc_choice {
     struct tcc_skeletons *skeletons; /* what they share, once there has been a search (skeleton.c) */
     int64_t elem_bytes;
     int64_t single_loads[2]; /* registers for what lanes load one by one for each element of all As, and of all Bs */
-    tcc_need need; /* of what a search found, else of what lacks least (tcc_family_passes.counts_live) */
+    tcc_need need; /* of what a search found, else of what lacks least (skeleton.c) */
     TCC_VEC(tcc_schedule) set_aside; /* found best by searches before, but lacking registers */
     bool given_m, given_n, given_k;
 } tcc_choice;
@@ -126,6 +126,7 @@ bool tcc_sm90_has_room(const tcc_choice *ch);
 tcc_status tcc_warps_choose(tcc_choice *ch);
 void tcc_warps_choose_generic(tcc_choice *ch);
 bool tcc_warps_has_room(const tcc_choice *ch);
+bool tcc_warps_may_lack(const tcc_choice *ch);
 tcc_status tcc_rdna_choose(tcc_choice *ch);
 void tcc_rdna_choose_generic(tcc_choice *ch);
 bool tcc_rdna_has_room(const tcc_choice *ch);

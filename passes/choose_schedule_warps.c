@@ -56,6 +56,16 @@ bool tcc_warps_has_room(const tcc_choice *ch)
     return find_instruction(ch) && ch->need.lacks <= TCC_LIVE_SPARE;
 }
 
+/* Code that multiplies what it loads, of few tensors, needs up to two and a half times as many registers as it holds at
+ * the least. */
+bool tcc_warps_may_lack(const tcc_choice *ch)
+{
+    enum { FEW = 4, TIMES = 3 };
+    bool computes = tcc_choice_computes(ch, 0) || tcc_choice_computes(ch, 1);
+    return computes || ch->c.n_operands > FEW ||
+           TIMES * tcc_warps_registers(&ch->s, sum_bits(ch)) > tcc_schedule_share(&ch->s);
+}
+
 /* What n must be a multiple of, in blocks of this many columns: lines of a stage that run along it are whole chunks.
  * Those of narrow opaque fragments run along k. */
 static int64_t step_n(const tcc_mma_sync *mma, int64_t n)

@@ -7,23 +7,23 @@
 
 /* All properties of a family: an incomplete row does not compile. */
 #define PASSES(id, pipeline, copying, schedule, choose, choose_generic, fill, menu, has_room, counts_pressure, \
-               counts_live, lay_out, hold, lanes_give)                                               \
+               may_lack, lay_out, hold, lanes_give)                                               \
     static const tcc_family_passes passes_##id = {                                                 \
         pipeline, copying, schedule, choose, choose_generic, fill, menu, has_room, counts_pressure,           \
-        counts_live, lay_out, hold, lanes_give};
+        may_lack, lay_out, hold, lanes_give};
 
 PASSES(sm90, tcc_pipeline_to_nvvm, &tcc_copying_by_tma, &tcc_schedule_of_warpgroups,
        tcc_sm90_choose, tcc_sm90_choose_generic, tcc_sm90_fill, &tcc_tile_menu_of_warpgroups, tcc_sm90_has_room, true,
-       false, tcc_lay_out_swizzled, tcc_hold_by_warpgroups, true)
+       NULL, tcc_lay_out_swizzled, tcc_hold_by_warpgroups, true)
 PASSES(warps, tcc_pipeline_to_nvvm, &tcc_copying_by_threads, &tcc_schedule_of_warps,
        tcc_warps_choose, tcc_warps_choose_generic, tcc_warps_fill, &tcc_tile_menu_of_warps, tcc_warps_has_room, false,
-       true, tcc_lay_out_for_warps, tcc_hold_by_warps, true)
+       tcc_warps_may_lack, tcc_lay_out_for_warps, tcc_hold_by_warps, true)
 PASSES(warps_by_registers, tcc_pipeline_to_nvvm, &tcc_copying_by_registers, &tcc_schedule_of_warps,
        tcc_warps_choose, tcc_warps_choose_generic, tcc_warps_fill, &tcc_tile_menu_of_warps, tcc_warps_has_room, false,
-       true, tcc_lay_out_for_warps, tcc_hold_by_warps, true)
+       tcc_warps_may_lack, tcc_lay_out_for_warps, tcc_hold_by_warps, true)
 PASSES(rdna, tcc_pipeline_to_amdgcn, &tcc_copying_by_buffer, &tcc_schedule_of_waves,
        tcc_rdna_choose, tcc_rdna_choose_generic, tcc_rdna_fill, &tcc_tile_menu_of_waves, tcc_rdna_has_room, false,
-       false, tcc_lay_out_in_panels, tcc_hold_by_waves, false)
+       NULL, tcc_lay_out_in_panels, tcc_hold_by_waves, false)
 
 /* The capabilities that those passes use. */
 #define CAN TCC_CAN

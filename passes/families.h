@@ -77,7 +77,8 @@ typedef struct tcc_family_passes {
     const tcc_tile_menu *menu;                 /* for extents that are not known */
     bool (*has_room)(const tcc_choice *ch);    /* whether a completed schedule is sure not to spill */
     bool counts_pressure;                      /* what the epilogue holds is estimated: pressure.h */
-    bool counts_live;                          /* a schedule is chosen that its code has registers for: skeleton.h */
+    bool (*may_lack)(const tcc_choice *ch);    /* a completed schedule registers: then they are counted (skeleton.h);
+                                                * NULL: they never are */
     tcc_lay_out *lay_out;                      /* choose-layout */
     tcc_hold *hold;                            /* assign-layouts */
     bool lanes_give;                           /* each other any 32 bits: exchange-tiles */

@@ -19,7 +19,7 @@ typedef struct tcc_live {
 /* How many registers a thread lacks that computes its elements when it needs less for it; negative: how many are left. */
 int64_t tcc_live_lacks(const tcc_live *live);
 /* With so many an assembler finds an order that needs fewer; with up to so many it often does. */
-enum { TCC_LIVE_SPARE = 4, TCC_LIVE_DOUBT = 24 };
+enum { TCC_LIVE_SPARE = 6, TCC_LIVE_DOUBT = 24 };
 /* Counts what an assembler needs that computes elements as they are written, or as late as it can. `registers` is the
  * smaller number, if all narrow elements share registers. What comes with its instruction is not counted: constants,
  * parameters, offsets of addresses, predicates. */

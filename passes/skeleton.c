@@ -341,13 +341,13 @@ static bool find_best(tcc_search *q, void (*list)(tcc_search *q), double margin)
 
 bool tcc_search_run(tcc_choice *ch, void (*list)(tcc_search *q), const void *user, double margin, tcc_schedule *out)
 {
+    bool (*may_lack)(const tcc_choice *ch) = tcc_family_passes_of(ch->target)->may_lack;
     tcc_search q = {.ch = ch, .user = user};
-    bool counts = tcc_family_passes_of(ch->target)->counts_live;
     begin(ch);
     while (find_best(&q, list, margin)) {
         tcc_choice trial = *ch;
         trial.s = q.best;
-        tcc_need need = counts ? tcc_skeleton_need(&trial) : (tcc_need){0};
+        tcc_need need = may_lack && may_lack(&trial) ? tcc_skeleton_need(&trial) : (tcc_need){0};
         bool fits = need.lacks <= TCC_LIVE_SPARE;
         if (fits || need.lacks < ch->need.lacks) {
             ch->need = need;

@@ -21,7 +21,7 @@ typedef struct place {
 static bool is_of_launch(tcc_opcode code)
 {
     return code == TCC_OP_nvvm_ctaid || code == TCC_OP_nvvm_nctaid || code == TCC_OP_nvvm_clusterid ||
-           code == TCC_OP_nvvm_nclusterid;
+           code == TCC_OP_nvvm_nclusterid || code == TCC_OP_amdgcn_wgid;
 }
 
 /* A tensor's parameter of which an op loads an element that is the same for all lanes; NULL: it does something else. */
@@ -161,7 +161,7 @@ static bool compute(const place *at, const tcc_value *v, unsigned depth, tcc_pva
 bool tcc_p_uniform(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_value *v, tcc_pvalue *out)
 {
     tcc_pvalue r;
-    if (p->amd || !compute(&(place){p, s, warp}, v, 0, &r) || r.kind != TCC_P_SYMBOL)
+    if (!compute(&(place){p, s, warp}, v, 0, &r) || r.kind != TCC_P_SYMBOL)
         return false;
     *out = r;
     return true;

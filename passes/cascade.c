@@ -2,11 +2,12 @@
 #include "passes/cascade.h"
 
 #include "ir/reduction.h"
+#include "ir/target.h"
 #include "passes/space.h"
 #include "passes/tiling.h"
 
 /* Columns of a tile: those of a wgmma's results, and of a box that TMA copies. */
-enum { MOST = 256, STEP = 16 };
+enum { MOST = 256, MOST_OF_WAVES = 128, STEP = 16 };
 
 /* An index that a field has and another lacks; of several the last one. NULL: there is none. */
 static const char *own_index(const tcc_type *of, const tcc_type *lacks)
@@ -38,10 +39,12 @@ static bool is_window(const tcc_func *f, const tcc_factor *of, const char *x, co
            (dims[0] == (int64_t)tensor->rank - 1 || dims[1] == (int64_t)tensor->rank - 1);
 }
 
+/* Whether a tile can have all of an index. A wave reads all columns of a round at once, for which it has registers. */
 static bool is_held(const tcc_func *f, const char *index)
 {
     tcc_dim extent = tcc_index_extent(f, index);
-    return !extent.name && extent.size >= STEP && extent.size <= MOST && extent.size % STEP == 0;
+    int64_t most = tcc_target_can(tcc_target_of(f->ir), TCC_CAN_wmma) ? MOST_OF_WAVES : MOST;
+    return !extent.name && extent.size >= STEP && extent.size <= most && extent.size % STEP == 0;
 }
 
 /* Whether a product of elements is one of scores, with the rows first. */

@@ -51,6 +51,19 @@ static int64_t count_reads(const tcc_func *f, const tcc_cascade *c, int64_t *oth
     return reads;
 }
 
+/* Warps or waves that multiply registers; 0: warpgroups multiply. */
+static int64_t units(const tcc_schedule *s)
+{
+    return s->wave ? s->waves : s->warps;
+}
+
+/* Threads that multiply. */
+static int64_t consumers(const tcc_schedule *s)
+{
+    enum { WARPGROUP_LANES = 128 };
+    return units(s) ? units(s) * TCC_WARP_LANES : s->warpgroups * WARPGROUP_LANES;
+}
+
 /* Registers of a thread for the tiles of an iteration, where they go through registers to their stages. */
 static int64_t registers_on_the_way(const tcc_func *f, const tcc_cascade *c, const tcc_schedule *s)
 {
@@ -60,48 +73,60 @@ static int64_t registers_on_the_way(const tcc_func *f, const tcc_cascade *c, con
         bits += tcc_index_extent(f, c->scores[i].k).size * tcc_scalar_bits(c->scores[i].of[1].value->type->elem);
     for (size_t i = 0; i < c->n_sums; i++)
         bits += s->n * tcc_scalar_bits(c->sums[i].of[1].value->type->elem);
-    bool through = s->warps && !tcc_target_can(s->target, TCC_CAN_cp_async);
-    return through ? s->k * bits / WORD_BITS / (s->warps * TCC_WARP_LANES) : 0;
+    bool through = units(s) && !tcc_target_can(s->target, TCC_CAN_cp_async);
+    return through ? s->k * bits / WORD_BITS / consumers(s) : 0;
 }
 
-/* Registers of a consumer thread: sums, the scores, the operand that they were in the tile before, or, of warps, become,
- * as many for it as for scores where something has to be looked at, what is read beside them, another copy where several fields are masked, and what rows, conditions and
- * addresses need. */
+/* Registers for the operand that the scores were in the tile before, as many as for scores where something has to be looked
+ * at, or, of warps and waves, for what scores become, and for what is read for a round; a wave reads all columns of it at
+ * once. */
+static int64_t registers_of_operands(const tcc_cascade *c, const tcc_schedule *s)
+{
+    enum { SIDE = WARP_ROWS, FRAGMENTS = 8, BITS = 16, DOUBT = 28 /* LLVM moves reads to the front */ };
+    int64_t scores = (int64_t)c->n_scores * s->m * s->k / consumers(s);
+    if (!s->wave)
+        return s->warps ? scores / 2 + FRAGMENTS : scores;
+    int64_t words = tcc_wmma_operand_words(s->target, SIDE, BITS, s->wave), rows = s->m / (s->waves * SIDE);
+    int64_t columns = (s->n > s->k ? s->n : s->k) / SIDE;
+    return words * ((int64_t)c->n_scores * rows * s->k / SIDE + columns + rows) + DOUBT;
+}
+
+/* Registers of a consumer thread: sums, the scores, operands, what is read beside them, another copy where several fields
+ * are masked, and what rows, conditions and addresses need. */
 static int64_t registers_of(tcc_func *f, const tcc_cascade *c, const tcc_schedule *s)
 {
-    enum { FEW = 32, OTHERS = 40, FRAGMENTS = 8, MORE = 16, WARPGROUP_LANES = 128 };
+    enum { FEW = 32, OTHERS = 40, MORE = 16 };
     const tcc_op *sum = c->sums[0].sum;
     const tcc_value *by;
     bool has_condition = sum->n_operands > 1;
     bool masks = has_condition || !tcc_assumes_multiple(f, tcc_index_extent(f, c->along), s->k, &by);
     tcc_domain d = has_condition ? tcc_domain_of(sum->operands[1], c->along) : (tcc_domain){0};
     int64_t others, reads = count_reads(f, c, &others), scores = (int64_t)c->n_scores;
-    int64_t threads = s->warps ? s->warps * TCC_WARP_LANES : s->warpgroups * WARPGROUP_LANES;
-    int64_t next = s->warps ? scores * s->k / 2 : scores * s->k;
     int64_t tiles = scores + reads + (scores > 1) + (masks && !tcc_stream_masks_once(f, c));
     bool is_more = others > 0 || c->n_sums > 1 || scores > 1 || d.least.len;
-    if (!s->warps && !masks && !is_more && !reads)
-        return s->m * (s->n + s->k + s->k / 2) / threads + FEW;
-    return s->m * ((int64_t)c->n_sums * s->n + tiles * s->k + next) / threads + registers_on_the_way(f, c, s) + OTHERS +
-           (s->warps ? FRAGMENTS : 0) + (is_more ? MORE : 0);
+    if (!units(s) && !masks && !is_more && !reads)
+        return s->m * (s->n + s->k + s->k / 2) / consumers(s) + FEW;
+    return s->m * ((int64_t)c->n_sums * s->n + tiles * s->k) / consumers(s) + registers_of_operands(c, s) +
+           registers_on_the_way(f, c, s) + OTHERS + (is_more ? MORE : 0);
 }
 
 static bool has_room(tcc_choice *ch, const tcc_cascade *c)
 {
     int64_t producer;
-    return registers_of(ch->f, c, &ch->s) <= tcc_schedule_registers(&ch->s, ch->target, &producer) &&
-           tcc_skeleton_can_fill(ch);
+    int64_t limit = ch->s.wave ? tcc_rdna_register_limit(&ch->s, ch->target)
+                               : tcc_schedule_registers(&ch->s, ch->target, &producer);
+    return registers_of(ch->f, c, &ch->s) <= limit && tcc_skeleton_can_fill(ch);
 }
 
 /* What a tile's rows are a multiple of, and how many there are at most. */
 static int64_t step_of_rows(const tcc_schedule *s)
 {
-    return s->warps ? s->warps * WARP_ROWS : TCC_WGMMA_ROWS;
+    return units(s) ? units(s) * WARP_ROWS : TCC_WGMMA_ROWS;
 }
 
 static int64_t most_rows(const tcc_schedule *s)
 {
-    return s->warps ? 2 * step_of_rows(s) : 3 * TCC_WGMMA_ROWS;
+    return units(s) ? 2 * step_of_rows(s) : 3 * TCC_WGMMA_ROWS;
 }
 
 /* The user's sizes: of rows and of the index that is streamed; columns are whole. */
@@ -164,27 +189,33 @@ static void choose_rows(tcc_choice *ch, const tcc_cascade *c)
         ch->s.m = step_of_rows(&ch->s);
 }
 
-static const tcc_schedule of_warpgroups = {.m = WARPGROUPS * TCC_WGMMA_ROWS,
-                                           .k = MOST,
-                                           .producer = TCC_PRODUCER_WARPGROUP,
-                                           .swizzle = SWIZZLE,
-                                           .epilogue = TCC_STORING_TMA,
-                                           .instr = TCC_INSTR_WGMMA,
-                                           .group = GROUP,
-                                           .cluster_m = 1,
-                                           .cluster_n = 1,
-                                           .cluster_k = 1,
-                                           .split = 1,
-                                           .streams = true};
-static const tcc_schedule of_warps = {.warps = WARPS,
-                                      .k = MOST,
-                                      .instr = TCC_INSTR_MMA,
-                                      .group = GROUP,
-                                      .cluster_m = 1,
-                                      .cluster_n = 1,
-                                      .cluster_k = 1,
-                                      .split = 1,
-                                      .streams = true};
+/* By what the target multiplies. */
+static tcc_schedule schedule_for(const tcc_target *target)
+{
+    tcc_schedule s = {.target = target,
+                      .k = MOST,
+                      .group = GROUP,
+                      .cluster_m = 1,
+                      .cluster_n = 1,
+                      .cluster_k = 1,
+                      .split = 1,
+                      .streams = true};
+    if (tcc_target_can(target, TCC_CAN_wgmma)) {
+        s.instr = TCC_INSTR_WGMMA;
+        s.m = WARPGROUPS * TCC_WGMMA_ROWS;
+        s.producer = TCC_PRODUCER_WARPGROUP;
+        s.swizzle = SWIZZLE;
+        s.epilogue = TCC_STORING_TMA;
+    } else if (tcc_target_can(target, TCC_CAN_wmma)) {
+        s.instr = TCC_INSTR_WMMA;
+        s.waves = WARPS;
+        s.wave = TCC_WARP_LANES;
+    } else {
+        s.instr = TCC_INSTR_MMA;
+        s.warps = WARPS;
+    }
+    return s;
+}
 
 tcc_status tcc_choose_stream(tcc_choice *ch)
 {
@@ -193,25 +224,26 @@ tcc_status tcc_choose_stream(tcc_choice *ch)
     bool is_part = tcc_cut_is(ch->f, TCC_CUT_part);
     if (!tcc_cascade_of(ch->f, &c))
         return TCC_OK;
-    *s = tcc_target_can(ch->target, TCC_CAN_wgmma) ? of_warpgroups : of_warps;
-    s->target = ch->target;
+    *s = schedule_for(ch->target);
     s->n = tcc_index_extent(ch->f, c.columns).size;
     s->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, STAGES);
     if (s->warps)
         s->warps = tcc_schedule_key_of(ch->f, TCC_KEY_warps, WARPS);
+    if (s->waves)
+        s->waves = tcc_schedule_key_of(ch->f, TCC_KEY_waves, WARPS);
     if (is_part) {
         s->m = TCC_WGMMA_ROWS;
         s->epilogue = TCC_STORING_INTERLEAVED;
-        s->producer = s->warps ? s->producer : TCC_PRODUCER_WARP;
+        s->producer = units(s) ? s->producer : TCC_PRODUCER_WARP;
     }
     tcc_status status = read_tile(ch, &c);
     if (status)
         return status;
-    if (s->warps && !ch->given_m)
+    if (units(s) && !ch->given_m)
         choose_rows(ch, &c);
-    if (!s->warps && !ch->given_m && !ch->given_k && !is_part)
+    if (!units(s) && !ch->given_m && !ch->given_k && !is_part)
         choose_warpgroups(ch, &c);
-    s->warpgroups = s->warps ? 0 : s->m / TCC_WGMMA_ROWS;
+    s->warpgroups = units(s) ? 0 : s->m / TCC_WGMMA_ROWS;
     if (!ch->given_k)
         choose_depth(ch, &c);
     status = tcc_skeleton_fill(ch);

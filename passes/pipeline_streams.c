@@ -23,13 +23,26 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/pipeline_registers.h"
-#include "passes/tiling.h"
 
 typedef struct streaming {
     tcc_group *loop, *once; /* what every iteration copies, and what is copied before them */
     tcc_op *of;
     TCC_VEC(tcc_op *) mmas;
+    tcc_map computed; /* values of the loop's body that are computed of an MMA's result */
 } streaming;
+
+static void find_computed(streaming *r)
+{
+    tcc_block *body = r->of->regions[0];
+    for (tcc_op *op = body->first; op; op = tcc_walk_next(op, body)) {
+        bool is = op->code == TCC_OP_tile_mma;
+        for (unsigned i = 0; i < op->n_operands && !is; i++)
+            is = tcc_map_get(&r->computed, op->operands[i]);
+        for (tcc_op *in = op; is && in != r->of; in = in->block->parent)
+            for (unsigned i = 0; i < in->n_results; i++)
+                *tcc_map_at(&r->computed, &in->results[i]) = in;
+    }
+}
 
 /* Whether all of its sources are copied in one of these ways. */
 static bool are_copied(const tcc_group *g, const char *ways)
@@ -55,15 +68,17 @@ static tcc_group *create_group(tcc_arena *scratch, const tcc_op *loop, int64_t s
     return g;
 }
 
-/* Whether an operand is multiplied from a stage, or computed otherwise than of a load alone. */
+/* Whether an operand is computed of another MMA's result, or multiplied from a stage. */
 static bool add_operand(streaming *r, tcc_op *mma, int x)
 {
-    tcc_op *load = tcc_tiled_load(mma, (unsigned)x, r->loop->scratch);
-    if (!load)
-        return tcc_ancestor_in(mma, r->of->regions[0]);
+    tcc_op *load = mma->operands[x]->def;
+    if (tcc_map_get(&r->computed, mma->operands[x]))
+        return true;
+    if (!load || load->code != TCC_OP_tile_load)
+        return false;
     bool is_once = tcc_is_invariant(&load->results[0], r->of);
     tcc_group *g = load->block == r->of->regions[0] ? r->loop : is_once ? r->once : NULL;
-    if (!g || load != mma->operands[x]->def)
+    if (!g)
         return false;
     if (!find_source(g, load))
         TCC_PUSH(g->scratch, &g->sources, (tcc_operand){.load = load, .x = x});
@@ -76,17 +91,19 @@ static bool find(streaming *r, tcc_op *loop, tcc_arena *scratch)
     bool all = tcc_counts_iterations(loop) && !tcc_is_loop(loop->block->parent), any = false;
     *r = (streaming){.loop = create_group(scratch, loop, tcc_attr_int(&loop->attrs, "stages", 1)),
                      .once = create_group(scratch, loop, 1),
-                     .of = loop};
+                     .of = loop,
+                     .computed = TCC_MAP(scratch)};
+    find_computed(r);
     for (tcc_op *op = body->first; op && all; op = tcc_walk_next(op, body)) {
         if (op->code != TCC_OP_tile_mma)
             continue;
         all = op->block == body && !tcc_mma_accumulate(op) && add_operand(r, op, 0) && add_operand(r, op, 1);
-        any |= !tcc_tiled_load(op, 0, scratch) || !tcc_tiled_load(op, 1, scratch);
+        any |= tcc_map_get(&r->computed, op->operands[0]) || tcc_map_get(&r->computed, op->operands[1]);
         TCC_PUSH(scratch, &r->mmas, op);
         TCC_PUSH(scratch, &r->loop->products, (tcc_product){.mma = op});
     }
     r->once->products = r->loop->products;
-    const char *const in_groups = "cp_async cp_async_elements", *const by_registers = "vectors";
+    const char *const in_groups = "cp_async cp_async_elements", *const by_registers = "vectors buffer unaligned";
     bool groups = are_copied(r->loop, in_groups) && are_copied(r->once, in_groups);
     bool registers = are_copied(r->loop, by_registers) && are_copied(r->once, by_registers);
     r->loop->in_groups = r->once->in_groups = r->loop->copies = r->once->copies = groups;

@@ -27,10 +27,10 @@ typedef struct exchanges {
 } exchanges;
 
 /* Warps and waves exchange what they compute, if not all hold it themselves. */
-static void add_exchange(exchanges *x, const tcc_schedule *s, unsigned side, const tcc_type *tile)
+static void add_exchange(exchanges *x, const tcc_schedule *s, unsigned side, const tcc_type *tile, int64_t columns)
 {
     unsigned bits = tcc_scalar_bits(tile->elem);
-    int64_t cols = tcc_exchange_columns(tile->dims[1].size, bits, tcc_warps_hold_opaque(s));
+    int64_t cols = tcc_exchange_columns(columns, bits, tcc_warps_hold_opaque(s));
     int64_t bytes = tcc_exchange_bytes(tile->dims[0].size, cols, bits), *most = &x->bytes[side][tile->elem];
     *most = bytes > *most ? bytes : *most;
 }
@@ -40,11 +40,14 @@ static void add_operands(tcc_room *r, exchanges *x, const tcc_schedule *s, const
 {
     for (unsigned i = 0; i < 2; i++) {
         const tcc_value *v = mma->operands[i];
-        if (!tcc_mma_computes(mma, i, scratch) || tcc_map_get(seen, v))
+        bool in_rounds = s->wave && !tcc_tiled_load(mma, i, scratch); /* what is computed of another product */
+        if ((!in_rounds && !tcc_mma_computes(mma, i, scratch)) || tcc_map_get(seen, v))
             continue;
         *tcc_map_at(seen, v) = v->def;
-        if (!tcc_target_can(s->target, TCC_CAN_wgmma))
-            add_exchange(x, s, i, v->type);
+        if (in_rounds)
+            add_exchange(x, s, i, v->type, tcc_attr_list(&mma->attrs, "instr").list.items[2].i);
+        else if (!tcc_target_can(s->target, TCC_CAN_wgmma))
+            add_exchange(x, s, i, v->type, v->type->dims[1].size);
         else if (tcc_mma_puts(mma, i, scratch))
             r->own += TCC_OWN_STAGES * bytes_of(v->type);
     }

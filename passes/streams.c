@@ -257,7 +257,7 @@ const tcc_named_attr *tcc_streams_other_key(const tcc_func *f)
 {
     const tcc_named_attr *found = NULL;
     for (int key = 0; key < TCC_KEY_COUNT && !found; key++)
-        if (key != TCC_KEY_tile && key != TCC_KEY_stages && key != TCC_KEY_warps &&
+        if (key != TCC_KEY_tile && key != TCC_KEY_stages && key != TCC_KEY_warps && key != TCC_KEY_waves &&
             !tcc_schedule_key_is_of_steps(&tcc_schedule_keys[key]))
             found = tcc_attr_find(&f->attrs, tcc_schedule_keys[key].name);
     return found;
@@ -281,6 +281,8 @@ static bool is_multiplied(const tcc_target *target, const tcc_product *p)
     tcc_instr instr = tcc_target_instr_for(target, TCC_INSTR_COUNT, a, b, sum);
     if (tcc_target_can(target, TCC_CAN_wgmma))
         return instr == TCC_INSTR_WGMMA;
+    if (tcc_target_can(target, TCC_CAN_wmma))
+        return instr == TCC_INSTR_WMMA;
     const tcc_mma_sync *mma = tcc_mma_sync_find(target, TCC_INSTR_MMA, a, b, sum);
     return instr == TCC_INSTR_MMA && !tcc_mma_sync_is_opaque(mma);
 }

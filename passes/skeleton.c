@@ -276,6 +276,7 @@ tcc_need tcc_skeleton_need(tcc_choice *ch)
                 need = (tcc_need){lacks, live.limit};
         }
     take_down(ch, &k);
+    tcc_arena_release(ch->skeletons->arena); /* code is much larger than skeletons */
     return need;
 }
 

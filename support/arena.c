@@ -46,15 +46,8 @@ void tcc_arena_destroy(tcc_arena *a)
         next = in->next;
         tcc_arena_destroy(in);
     }
-    chunk *const lists[] = {a ? a->head : NULL, a ? a->spare : NULL};
-    for (int i = 0; i < 2; i++)
-        for (chunk *c = lists[i], *next; c; c = next) {
-            next = c->next;
-            if (c->huge)
-                munmap(c, HUGE_PAGE_BYTES);
-            else
-                free(c);
-        }
+    if (a)
+        tcc_arena_release(a);
     free(a);
 }
 
@@ -69,6 +62,19 @@ void tcc_arena_clear(tcc_arena *a)
     }
     a->head = NULL;
     a->used = 0;
+}
+
+void tcc_arena_release(tcc_arena *a)
+{
+    tcc_arena_clear(a);
+    for (chunk *c = a->spare, *next; c; c = next) {
+        next = c->next;
+        if (c->huge)
+            munmap(c, HUGE_PAGE_BYTES);
+        else
+            free(c);
+    }
+    a->spare = NULL;
 }
 
 void tcc_arena_set_oom(tcc_arena *a, jmp_buf *on_oom)

@@ -31,6 +31,8 @@ char *tcc_arena_printf(tcc_arena *a, const char *format, ...)
     __attribute__((format(printf, 2, 3), returns_nonnull));
 /* Forgets all that was allocated, and keeps the memory for what comes next. */
 void tcc_arena_clear(tcc_arena *a);
+/* The same, and gives the memory back. */
+void tcc_arena_release(tcc_arena *a);
 /* Bytes handed out so far. */
 size_t tcc_arena_used(const tcc_arena *a);
 

@@ -198,7 +198,17 @@ static void add_mma(const tcc_target *target, tcc_work *w, const tcc_op *op, con
 
 /* ---- how often ---------------------------------------------------------------------------- */
 
-/* A number of the IR as an expression; what is none counts as 1. */
+/* An extent of a grid, as costs have it. */
+static tcc_attr extent_of(const estimate *e, tcc_attr extent)
+{
+    tcc_dim dim = {0};
+    tcc_grid_dim(e->ir, extent, &dim);
+    return tcc_attr_of_dim(dim);
+}
+
+enum { DEEP = 24 };
+
+/* A number of the IR as an expression; what is none counts as 1, and so does what is computed in more steps than DEEP. */
 static tcc_attr expr_of(estimate *e, const tcc_value *v, int depth);
 
 static tcc_attr expr_of_op(estimate *e, tcc_expr_code code, const tcc_op *op, int depth)
@@ -206,10 +216,54 @@ static tcc_attr expr_of_op(estimate *e, tcc_expr_code code, const tcc_op *op, in
     return binary(e, code, expr_of(e, op->operands[0], depth + 1), expr_of(e, op->operands[1], depth + 1));
 }
 
+/* Where a tile begins, on average. */
+static tcc_attr middle_of(estimate *e, const tcc_op *grid, const tcc_value *first)
+{
+    tcc_attr extents = tcc_attr_list(&grid->attrs, "extents");
+    return binary(e, TCC_EXPR_div, extent_of(e, extents.list.items[first->index]), number(2));
+}
+
+/* The terms of a sum, and what is taken away. */
+typedef struct signed_terms {
+    TCC_VEC(tcc_attr) of[2];
+} signed_terms;
+
+static void add_terms(estimate *e, signed_terms *t, const tcc_value *v, bool minus, int depth)
+{
+    const tcc_op *op = v->def;
+    int64_t by;
+    bool is_sum = op && depth < DEEP && (op->code == TCC_OP_arith_add || op->code == TCC_OP_arith_sub);
+    for (unsigned i = 0; is_sum && i < 2; i++)
+        add_terms(e, t, op->operands[i], minus != (i && op->code == TCC_OP_arith_sub), depth + 1);
+    for (unsigned i = 0; op && op->code == TCC_OP_arith_mul && i < 2; i++)
+        if (tcc_value_is_int(op->operands[i], &by) && by < 0) {
+            tcc_attr less = expr_of(e, op->operands[1 - i], depth + 1);
+            TCC_PUSH(e->ir->arena, &t->of[!minus], binary(e, TCC_EXPR_mul, number((double)-by), less));
+            return;
+        }
+    if (tcc_value_is_int(v, &by) && by < 0)
+        TCC_PUSH(e->ir->arena, &t->of[!minus], number((double)-by));
+    else if (!is_sum)
+        TCC_PUSH(e->ir->arena, &t->of[minus], expr_of(e, v, depth + 1));
+}
+
+/* No expression has a negative number, so all that is taken away comes last. */
+static tcc_attr expr_of_sum(estimate *e, const tcc_value *v, int depth)
+{
+    signed_terms t = {0};
+    add_terms(e, &t, v, false, depth);
+    tcc_attr sums[2];
+    for (int i = 0; i < 2; i++)
+        sums[i] = !t.of[i].len ? number(0) : t.of[i].len == 1 ? t.of[i].data[0] : sum_of(e, t.of[i].len, t.of[i].data);
+    return binary(e, TCC_EXPR_sub, sums[0], sums[1]);
+}
+
 static tcc_attr expr_of(estimate *e, const tcc_value *v, int depth)
 {
-    enum { DEEP = 12 };
-    const tcc_op *op = v->def;
+    const tcc_op *op = v->def, *grid = op ? NULL : v->block->parent;
+    int64_t by;
+    if (grid && grid->code == TCC_OP_tile_grid)
+        return middle_of(e, grid, v);
     switch (op && depth < DEEP ? op->code : TCC_OP_COUNT) {
     case TCC_OP_arith_const: { /* no expression has a negative number */
         int64_t i = tcc_attr_int(&op->attrs, "value", 1);
@@ -217,11 +271,15 @@ static tcc_attr expr_of(estimate *e, const tcc_value *v, int depth)
     }
     case TCC_OP_tensor_dim:
         return (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_attr_str(&op->attrs, "name", "")};
-    case TCC_OP_arith_add: return expr_of_op(e, TCC_EXPR_add, op, depth);
-    case TCC_OP_arith_sub: return expr_of_op(e, TCC_EXPR_sub, op, depth);
+    case TCC_OP_arith_add:
+    case TCC_OP_arith_sub: return expr_of_sum(e, v, depth);
     case TCC_OP_arith_mul: return expr_of_op(e, TCC_EXPR_mul, op, depth);
     case TCC_OP_arith_floor_div:
     case TCC_OP_arith_div: return expr_of_op(e, TCC_EXPR_div, op, depth);
+    case TCC_OP_arith_shr: /* a division, as tilers write it */
+        return tcc_value_is_int(op->operands[1], &by)
+                   ? binary(e, TCC_EXPR_div, expr_of(e, op->operands[0], depth + 1), number((double)(INT64_C(1) << by)))
+                   : number(1);
     case TCC_OP_arith_max: return expr_of_op(e, TCC_EXPR_max, op, depth);
     case TCC_OP_arith_min: return expr_of_op(e, TCC_EXPR_min, op, depth);
     default: return (tcc_attr){.kind = TCC_ATTR_INT, .i = 1};
@@ -314,14 +372,6 @@ static tcc_attr multiprocessors(estimate *e)
     sms[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_ir_name(e->ir, "device")};
     sms[1] = (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_ir_name(e->ir, tcc_device_attr_name(TCC_DEVICE_sms))};
     return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {sms, 2}};
-}
-
-/* An extent of a grid, as costs have it. */
-static tcc_attr extent_of(const estimate *e, tcc_attr extent)
-{
-    tcc_dim dim = {0};
-    tcc_grid_dim(e->ir, extent, &dim);
-    return tcc_attr_of_dim(dim);
 }
 
 /* Memory is shared by all running CTAs, so elements count, not rounds of tiles; but one that sweeps over rows takes as

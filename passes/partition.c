@@ -35,6 +35,7 @@
 #include "ir/reduction.h"
 #include "ir/schedule_key.h"
 #include "ir/signature.h"
+#include "passes/pack_rows.h"
 #include "passes/partition.h"
 #include "passes/passes.h"
 #include "passes/rows.h"
@@ -288,6 +289,19 @@ tcc_func *tcc_partition_copy(tcc_func *f, const char *what)
     for (int i = 2; tcc_func_find(f->ir, name); i++)
         name = tcc_arena_printf(f->ir->arena, "%s__%s%d", f->name, what, i);
     return tcc_func_clone(f, name);
+}
+
+/* Lets a copy serve launches of a function. */
+static tcc_func *make_form(const tcc_func *f, tcc_func *form)
+{
+    tcc_attr_set_str(f->ir, &form->attrs, "kernel", tcc_func_kernel(f));
+    tcc_attr_set_str(f->ir, &form->attrs, "part", form->name);
+    return form;
+}
+
+tcc_func *tcc_partition_add_form(tcc_func *f, const char *what)
+{
+    return make_form(f, tcc_partition_copy(f, what));
 }
 
 tcc_func *tcc_partition_add_step(tcc_func *f, const char *what, tcc_cut why)
@@ -554,6 +568,16 @@ static tcc_status cut(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     }
 }
 
+/* Another form, with the rows of heads that share what they multiply in one tile, for launches with few rows. */
+static void add_packed(tcc_pass_ctx *ctx, tcc_func *f)
+{
+    tcc_func *packed = tcc_streams_may_have_few_rows(f) ? tcc_partition_add_form(f, "packed") : NULL;
+    if (packed && tcc_pack_rows(packed))
+        tcc_erase_dead(packed, ctx->scratch);
+    else if (packed)
+        tcc_func_remove(packed);
+}
+
 /* One loop serves launches for which variants of it are, and so does one in parts; steps, which a copy is cut into, serve
  * all. steps: this copy, as it was before; NULL: it is made here. */
 static tcc_status add_steps(tcc_pass_ctx *ctx, tcc_func *f, tcc_func *steps)
@@ -562,12 +586,11 @@ static tcc_status add_steps(tcc_pass_ctx *ctx, tcc_func *f, tcc_func *steps)
     tcc_status status = join_equal(ctx, f);
     if (status)
         return status;
-    steps = steps ? steps : tcc_partition_copy(f, "steps");
-    tcc_attr_set_str(f->ir, &steps->attrs, "kernel", tcc_func_kernel(f));
-    tcc_attr_set_str(f->ir, &steps->attrs, "part", steps->name);
+    steps = make_form(f, steps ? steps : tcc_partition_copy(f, "steps"));
     tcc_attr_remove(&steps->attrs, "stream");
     tcc_attr_remove(&steps->attrs, tcc_schedule_keys[TCC_KEY_fuse].name); /* it is fused where that is possible */
     drop_schedule(steps);                                                 /* it is the loop's */
+    add_packed(ctx, f);
     tcc_func *split = tcc_streams_split(ctx, f);
     status = split ? cut(ctx, split, &changed) : TCC_OK;
     return status ? status : cut(ctx, steps, &changed);

@@ -22,6 +22,8 @@ bool tcc_nest_reductions(tcc_arena *scratch, tcc_func *f);
 
 /* A copy of a function, of which the name says what it is; one that is a step before f, after the others. */
 tcc_func *tcc_partition_copy(tcc_func *f, const char *what);
+/* Such a copy that serves launches of f beside it. */
+tcc_func *tcc_partition_add_form(tcc_func *f, const char *what);
 tcc_func *tcc_partition_add_step(tcc_func *f, const char *what, tcc_cut why);
 /* Lets a step write the first outputs of another index space than the last one's; NULL: there are none. */
 tcc_func *tcc_partition_cut_outputs(tcc_pass_ctx *ctx, tcc_func *f);

@@ -288,14 +288,23 @@ static bool needs_extrema(const splitting *s, const tcc_func *f)
     return all;
 }
 
-/* Whether rows may be so few that their tiles leave most multiprocessors idle, and terms so many that parts do not. */
-static bool should_split(const tcc_func *f, const tcc_cascade *c)
+bool tcc_streams_may_have_few_rows(const tcc_func *f)
 {
-    tcc_dim rows = tcc_index_extent(f, c->rows), terms = tcc_index_extent(f, c->along);
+    tcc_cascade c;
     bool is_scheduled = false;
     for (int key = 0; key < TCC_KEY_COUNT; key++)
         is_scheduled |= tcc_attr_find(&f->attrs, tcc_schedule_keys[key].name) != NULL;
-    return !is_scheduled && (rows.name || rows.size <= MOST_ROWS) && (terms.name || terms.size >= FEWEST);
+    if (is_scheduled || !tcc_cascade_of(f, &c))
+        return false;
+    tcc_dim rows = tcc_index_extent(f, c.rows);
+    return rows.name || rows.size <= MOST_ROWS;
+}
+
+/* Whether terms may be so many that parts of them leave no multiprocessor idle. */
+static bool has_many_terms(const tcc_func *f, const tcc_cascade *c)
+{
+    tcc_dim terms = tcc_index_extent(f, c->along);
+    return terms.name || terms.size >= FEWEST;
 }
 
 /* Adds what a part of each reduction gives to a function's parameters. */
@@ -317,11 +326,10 @@ static void add_tensors(splitting *s, tcc_func *f)
 tcc_func *tcc_streams_split(tcc_pass_ctx *ctx, tcc_func *f)
 {
     splitting s = {.scratch = ctx->scratch};
-    if (!tcc_cascade_of(f, &s.c) || !should_split(f, &s.c) || !needs_extrema(&s, f))
+    if (!tcc_streams_may_have_few_rows(f) || !tcc_cascade_of(f, &s.c) || !has_many_terms(f, &s.c) ||
+        !needs_extrema(&s, f))
         return NULL;
-    tcc_func *merging = tcc_partition_copy(f, "split");
-    tcc_attr_set_str(f->ir, &merging->attrs, "kernel", tcc_func_kernel(f));
-    tcc_attr_set_str(f->ir, &merging->attrs, "part", merging->name);
+    tcc_func *merging = tcc_partition_add_form(f, "split");
     if (tcc_pack_rows(merging))
         tcc_erase_dead(merging, ctx->scratch);
     tcc_cascade_of(merging, &s.c);

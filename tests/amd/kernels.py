@@ -1,9 +1,9 @@
 """Checks the assembly of a product in every type and wave of RDNA, and of the examples on several
 targets: kernels.py DIR EXAMPLE.tile…
 
-No spills, no scratch memory, no waterfall loops, all waits in place, and as many v_wmma in the inner
-loop of the former as the schedule in force says: those of one wave's blocks, for the two tiles of a
-iteration.
+No spills but of a few scalars, no scratch memory, no waterfall loops, all waits in place, and as
+many v_wmma in the inner loop of the former as the schedule in force says: those of one wave's
+blocks, for the two tiles of a iteration.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
@@ -51,6 +51,15 @@ def run(*command):
     return done.returncode != 0, done.stdout
 
 
+# Scalars that are kept in lanes of a vector register, which costs an instruction each: of kernels with many dimensions.
+MOST_SCALARS_SPILLED = 8
+
+
+def is_little(problem):
+    scalars = re.search(r"sgpr_spill_count is (\d+)", problem[1])
+    return scalars and int(scalars[1]) <= MOST_SCALARS_SPILLED
+
+
 def compile_and_check(program, target, path, *options, numbers=None):
     """What is wrong; numbers(schedule) has the limits of the kernel k."""
     failed, said = run("tcc", program, f"--target={target}", "--emit=asm", "-o", path,
@@ -58,7 +67,7 @@ def compile_and_check(program, target, path, *options, numbers=None):
     if failed:
         return said
     kernels = assembly.read(path)
-    wrong = [problem for kernel in kernels for problem in isa.problems_of(kernel)]
+    wrong = [problem for kernel in kernels for problem in isa.problems_of(kernel) if not is_little(problem)]
     if numbers:
         k = next(kernel for kernel in kernels if kernel.name == "k")
         wrong += isa.wrong_numbers(k, isa.parse_arguments([path, *numbers(said)]))

@@ -92,7 +92,7 @@ static int64_t registers_of_operands(const tcc_cascade *c, const tcc_schedule *s
 }
 
 /* Registers of a consumer thread: sums, the scores, operands, what is read beside them, another copy where several fields
- * are masked, and what rows, conditions and addresses need. */
+ * are masked, and one where several become operands, and what rows, conditions and addresses need. */
 static int64_t registers_of(tcc_func *f, const tcc_cascade *c, const tcc_schedule *s)
 {
     enum { FEW = 32, OTHERS = 40, MORE = 16 };
@@ -102,7 +102,7 @@ static int64_t registers_of(tcc_func *f, const tcc_cascade *c, const tcc_schedul
     bool masks = has_condition || !tcc_assumes_multiple(f, tcc_index_extent(f, c->along), s->k, &by);
     tcc_domain d = has_condition ? tcc_domain_of(sum->operands[1], c->along) : (tcc_domain){0};
     int64_t others, reads = count_reads(f, c, &others), scores = (int64_t)c->n_scores;
-    int64_t tiles = scores + reads + (scores > 1) + (masks && !tcc_stream_masks_once(f, c));
+    int64_t tiles = scores + reads + (scores > 1) + (c->n_sums > 1) + (masks && !tcc_stream_masks_once(f, c));
     bool is_more = others > 0 || c->n_sums > 1 || scores > 1 || d.least.len;
     if (!units(s) && !masks && !is_more && !reads)
         return s->m * (s->n + s->k + s->k / 2) / consumers(s) + FEW;

@@ -30,7 +30,7 @@ POINTWISE = """kernel f(X: f32[M, N]) -> (Y: f32[M, N])
 {steps}    Y[m, n] = t{n}[m, n];
 }}
 """
-ROWS = """kernel f(X: f16[M, N]) -> (Y: f32[M, N])
+ROWS = """kernel long_row(X: f16[M, N]) -> (Y: f32[M, N])
 {{
     t0[m, n] = f32(X[m, n]);
 {steps}    e[m, n] = exp(t{n}[m, n] - max(n) t{n}[m, n]);

@@ -65,16 +65,35 @@ static void put_infinity(const tcc_trial_arg *a, uint64_t *random)
             tcc_random(random, 2) ? INFINITY : -INFINITY;
 }
 
-/* Whether products of a tensor's elements are summed under a condition: one loop may multiply what it leaves out by 0. */
+/* The op behind conversions of a value; NULL: there is none. */
+static const tcc_op *op_behind(const tcc_value *v)
+{
+    const tcc_op *op = v->def;
+    while (op && op->code == TCC_OP_arith_cast)
+        op = op->operands[0]->def;
+    return op;
+}
+
+/* Whether a sum of products, or each of their factors, has a condition: one loop may multiply what it leaves out by 0. */
+static bool has_condition(const tcc_op *reduce, const tcc_op *product)
+{
+    const tcc_op *a = op_behind(product->operands[0]), *b = op_behind(product->operands[1]);
+    bool of_factors = a && b && a->code == TCC_OP_arith_select && b->code == TCC_OP_arith_select &&
+                      a->operands[0] == b->operands[0];
+    return reduce->n_operands > 1 || of_factors;
+}
+
+/* Whether products of a tensor's elements are summed so. */
 static bool is_left_out(const tcc_func *f, const tcc_value *tensor)
 {
     bool is = false;
     for (const tcc_op *op = f->body->first; op && !is; op = op->next) {
-        const tcc_op *product = op->code == TCC_OP_tensor_reduce && op->n_operands > 1 ? op->operands[0]->def : NULL;
-        for (unsigned i = 0; product && product->code == TCC_OP_arith_mul && i < 2; i++) {
-            const tcc_op *of = product->operands[i]->def;
-            while (of && of->code == TCC_OP_arith_cast)
-                of = of->operands[0]->def;
+        const tcc_op *product = op->code == TCC_OP_tensor_reduce ? op->operands[0]->def : NULL;
+        if (!product || product->code != TCC_OP_arith_mul || !has_condition(op, product))
+            continue;
+        for (unsigned i = 0; i < 2; i++) {
+            const tcc_op *of = op_behind(product->operands[i]);
+            of = of && of->code == TCC_OP_arith_select ? op_behind(of->operands[1]) : of;
             is |= of && of->code == TCC_OP_tensor_read && of->operands[0] == tensor;
         }
     }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "ir/index_dim.h"
+
 enum { MAX_RANK = 16 };
 
 static const char workspace[] = "workspace";
@@ -382,6 +384,35 @@ static bool same_elements(const tcc_type *a, const tcc_type *b)
     return same;
 }
 
+/* How many elements there are, but for the dimension `without`, -1 for none. */
+static const tcc_index_expr *product_of(tcc_ir *ir, const tcc_type *t, int without)
+{
+    const tcc_index_expr *n = tcc_index_number(ir, 1);
+    for (unsigned d = 0; d < t->rank; d++)
+        n = (int)d == without ? n : tcc_index_mul(ir, n, tcc_index_of_dim(ir, t->dims[d]));
+    return n;
+}
+
+/* Whether two tensors have as many elements because a launch of f requires that something is at most 0, as
+ * H - H / G * G. */
+static bool same_if_required(const tcc_func *f, const tcc_type *a, const tcc_type *b)
+{
+    tcc_attr requires = tcc_attr_list(&f->attrs, "requires");
+    tcc_ir *ir = f->ir;
+    const tcc_index_expr *more = tcc_index_sub(ir, product_of(ir, a, -1), product_of(ir, b, -1));
+    for (size_t i = 0; i < requires.list.n && a->kind == TCC_KIND_tensor; i++) {
+        tcc_attr of = requires.list.items[i], dims = of.list.n == 4 ? of.list.items[1] : of;
+        if (of.list.n != 4 || of.list.items[0].kind != TCC_ATTR_STR || strcmp(of.list.items[0].s, "span") ||
+            of.list.items[3].kind != TCC_ATTR_INT || of.list.items[3].i || dims.list.n != 1)
+            continue;
+        const tcc_index_expr *none = tcc_index_of_dim(ir, (tcc_dim){.name = dims.list.items[0].s});
+        for (unsigned d = 0; d < a->rank; d++)
+            if (tcc_index_equal(more, tcc_index_mul(ir, none, product_of(ir, a, (int)d))))
+                return a->kind == b->kind && a->elem == b->elem && a->row_bytes == b->row_bytes;
+    }
+    return false;
+}
+
 static bool add_records(const tcc_func *f, tcc_func *s, tcc_diag *diag)
 {
     const tcc_named_attr *args = tcc_attr_find(&f->attrs, "args");
@@ -394,7 +425,8 @@ static bool add_records(const tcc_func *f, tcc_func *s, tcc_diag *diag)
             return wrong(f, diag, "malformed entry in 'args'");
     bool same = tcc_func_is_entry(f) || s->body->n_args == f->body->n_args;
     for (size_t i = 0; same && !tcc_func_is_entry(f) && i < f->body->n_args; i++)
-        same = same_elements(s->body->args[i]->type, f->body->args[i]->type);
+        same = same_elements(s->body->args[i]->type, f->body->args[i]->type) ||
+               same_if_required(f, s->body->args[i]->type, f->body->args[i]->type);
     return same || wrong(f, diag, "'args' are not what it has as parameters");
 }
 

@@ -60,13 +60,13 @@ SPILLS = {
     "both": 136,  # two computed operands, one of bytes, on their way to shared memory; 20 from 12.4 on
     "singles__direct": 4,  # of tests/passes/sm_50.tile for sm_62, with half the registers
     "singles__generic": 4,
-    "many": 5028,  # of tests/driver/live_registers.tile: more sums than registers, with warnings
-    "many__generic": 4184,
+    "many": 6064,  # of tests/driver/live_registers.tile: more sums than registers, with warnings
+    "many__generic": 4668,
     "eighths__padded": 76,  # of tests/passes/epilogue_elements.tile for sm_75
     "grouped__16x64": 12,  # of tests/passes/single_loads.tile, up to 12.0
     "thirteen": 4,  # of tests/passes/many_sums.tile
     "several__split": 8,  # of tests/tcc-run/split_streams.tile: rows of 32 parts, two sums
-    "biased__steps__s__direct": 4,
+    "biased__steps__s__direct": 8,
     "long_row": 4,  # of tests/driver/long_expressions.py: a softmax of a long expression
     "long_operand": 112,  # of tests/driver/long_expressions.py: an operand that is computed by 50 functions
 }
@@ -136,7 +136,7 @@ def compile_all(build, tool, sources, folder, jobs, options=()):
 
 
 def is_expected(name, line):
-    entry = re.search(r"in the function '(\S+)'", line)
+    entry = re.search(r"in (?:the )?function '(\S+)'", line)
     codes = [WARNINGS.get(name.split()[0]), entry and WARNINGS.get(entry[1])]
     return any(code and re.search(r"\(%s\)" % code, line) for code in codes)
 

@@ -35,6 +35,7 @@
 #include "ir/reduction.h"
 #include "ir/schedule_key.h"
 #include "ir/signature.h"
+#include "ir/streaming.h"
 #include "passes/pack_rows.h"
 #include "passes/partition.h"
 #include "passes/passes.h"
@@ -578,6 +579,36 @@ static void add_packed(tcc_pass_ctx *ctx, tcc_func *f)
         tcc_func_remove(packed);
 }
 
+/* Whether a function is a form or one of its steps. */
+static bool is_of_form(const tcc_func *f, const tcc_func *form)
+{
+    size_t n = strlen(form->name);
+    return !strncmp(f->name, form->name, n) && (!f->name[n] || !strncmp(f->name + n, "__", 2));
+}
+
+/* Whether what puts parts together is proven: what is not is not offered. */
+static bool is_merged(tcc_pass_ctx *ctx, const tcc_func *form)
+{
+    bool all = true;
+    for (const tcc_func *f = form->ir->first; f && all; f = f->next) {
+        tcc_attr merges = tcc_attr_list(&f->attrs, "merges");
+        const tcc_func *parts = merges.list.n == 2 ? tcc_func_find(f->ir, merges.list.items[0].s) : NULL;
+        if (is_of_form(f, form) && parts)
+            all = !tcc_streaming_merge_wrong(f, parts, merges.list.items[1].s, ctx->scratch);
+    }
+    return all;
+}
+
+static void remove_form(tcc_func *form)
+{
+    for (tcc_func *f = form->ir->first, *next; f; f = next) {
+        next = f->next;
+        if (f != form && is_of_form(f, form))
+            tcc_func_remove(f);
+    }
+    tcc_func_remove(form);
+}
+
 /* One loop serves launches for which variants of it are, and so does one in parts; steps, which a copy is cut into, serve
  * all. steps: this copy, as it was before; NULL: it is made here. */
 static tcc_status add_steps(tcc_pass_ctx *ctx, tcc_func *f, tcc_func *steps)
@@ -593,6 +624,8 @@ static tcc_status add_steps(tcc_pass_ctx *ctx, tcc_func *f, tcc_func *steps)
     add_packed(ctx, f);
     tcc_func *split = tcc_streams_split(ctx, f);
     status = split ? cut(ctx, split, &changed) : TCC_OK;
+    if (split && !status && !is_merged(ctx, split))
+        remove_form(split);
     return status ? status : cut(ctx, steps, &changed);
 }
 

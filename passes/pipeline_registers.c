@@ -384,8 +384,7 @@ static void load_ahead(tcc_group *g, const tcc_map *of_index)
 
 /* ---- the pass -------------------------------------------------------------------------- */
 
-/* Whether all that goes through stages is copied in one of these ways. */
-static bool are_copied(const tcc_group *g, const char *ways)
+bool tcc_group_is_copied(const tcc_group *g, const char *ways)
 {
     bool all = true;
     for (size_t s = 0; s < g->sources.len; s++) {
@@ -397,13 +396,13 @@ static bool are_copied(const tcc_group *g, const char *ways)
 
 static bool by_element(const tcc_group *g)
 {
-    return !are_copied(g, "buffer unaligned vectors elements");
+    return !tcc_group_is_copied(g, "buffer unaligned vectors elements");
 }
 
 /* Whether all can be loaded from before their tensors, or this far beyond them. */
 static bool can_begin_early(const tcc_group *g)
 {
-    return are_copied(g, "buffer unaligned");
+    return tcc_group_is_copied(g, "buffer unaligned");
 }
 
 static bool has_stages(const tcc_group *g)
@@ -417,7 +416,7 @@ static bool has_stages(const tcc_group *g)
 /* Whether all are copied by groups of threads' copies. */
 static bool is_in_groups(const tcc_group *g)
 {
-    return has_stages(g) && are_copied(g, "cp_async cp_async_elements");
+    return has_stages(g) && tcc_group_is_copied(g, "cp_async cp_async_elements");
 }
 
 /* Whether a round is read before the previous one is multiplied, if tiles go through registers. Fragments of wmma are

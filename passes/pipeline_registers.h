@@ -79,6 +79,8 @@ static inline void tcc_meet(tcc_builder *b)
     TCC_EMIT_V(b, async_barrier, NULL);
 }
 
+/* Whether all that goes through stages is copied in one of these ways. */
+bool tcc_group_is_copied(const tcc_group *g, const char *ways);
 /* Stages for what its MMAs multiply, and their ring. */
 void tcc_group_ring(tcc_group *g, tcc_builder *b);
 /* A load, its coordinates mapped. */

@@ -44,15 +44,6 @@ static void find_computed(streaming *r)
     }
 }
 
-/* Whether all of its sources are copied in one of these ways. */
-static bool are_copied(const tcc_group *g, const char *ways)
-{
-    bool all = true;
-    for (size_t s = 0; s < g->sources.len; s++)
-        all &= tcc_has_word(ways, tcc_attr_str(&g->sources.data[s].load->attrs, "copy", ""));
-    return all;
-}
-
 static tcc_operand *find_source(tcc_group *g, const tcc_op *load)
 {
     for (size_t s = 0; s < g->sources.len; s++)
@@ -104,8 +95,8 @@ static bool find(streaming *r, tcc_op *loop, tcc_arena *scratch)
     }
     r->once->products = r->loop->products;
     const char *const in_groups = "cp_async cp_async_elements", *const by_registers = "vectors buffer unaligned";
-    bool groups = are_copied(r->loop, in_groups) && are_copied(r->once, in_groups);
-    bool registers = are_copied(r->loop, by_registers) && are_copied(r->once, by_registers);
+    bool groups = tcc_group_is_copied(r->loop, in_groups) && tcc_group_is_copied(r->once, in_groups);
+    bool registers = tcc_group_is_copied(r->loop, by_registers) && tcc_group_is_copied(r->once, by_registers);
     r->loop->in_groups = r->once->in_groups = r->loop->copies = r->once->copies = groups;
     return all && any && r->loop->sources.len && r->loop->stages >= 2 && (groups || registers);
 }

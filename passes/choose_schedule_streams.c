@@ -1,9 +1,9 @@
 /* choose_schedule_streams: the schedule of a kernel that streams (passes/cascade.h).
  *
  * Each consumer warpgroup has 64 rows, or each warp 32 or 16 where warps multiply registers: three warpgroups, if each
- * has registers for as deep a tile as there may be, since more rows read fewer elements; else two. A tile has all columns
- * of sums, and as many elements along the index that is streamed as leave registers for the scores beside the sums, and
- * shared memory for two stages.
+ * has registers for as deep a tile as there may be, since more rows read fewer elements; else two. A tile has all
+ * columns of sums, and as many elements along the index that is streamed as leave registers for the scores beside the
+ * sums, and shared memory for two stages.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "ir/assume.h"
@@ -77,9 +77,9 @@ static int64_t registers_on_the_way(const tcc_func *f, const tcc_cascade *c, con
     return through ? s->k * bits / WORD_BITS / consumers(s) : 0;
 }
 
-/* Registers for the operand that the scores were in the tile before, as many as for scores where something has to be looked
- * at, or, of warps and waves, for what scores become, and for what is read for a round; a wave reads all columns of it at
- * once. */
+/* Registers for the operand that the scores were in the tile before, as many as for scores where something has to be
+ * looked at, or, of warps and waves, for what scores become, and for what is read for a round; a wave reads all columns
+ * of it at once. */
 static int64_t registers_of_operands(const tcc_cascade *c, const tcc_schedule *s)
 {
     enum { SIDE = WARP_ROWS, FRAGMENTS = 8, BITS = 16, DOUBT = 28 /* LLVM moves reads to the front */ };
@@ -91,8 +91,8 @@ static int64_t registers_of_operands(const tcc_cascade *c, const tcc_schedule *s
     return words * ((int64_t)c->n_scores * rows * s->k / SIDE + columns + rows) + DOUBT;
 }
 
-/* Registers of a consumer thread: sums, the scores, operands, what is read beside them, another copy where several fields
- * are masked, and one where several become operands, and what rows, conditions and addresses need. */
+/* Registers of a consumer thread: sums, the scores, operands, what is read beside them, another copy where several
+ * fields are masked, and one where several become operands, and what rows, conditions and addresses need. */
 static int64_t registers_of(tcc_func *f, const tcc_cascade *c, const tcc_schedule *s)
 {
     enum { FEW = 32, OTHERS = 40, MORE = 16 };
@@ -178,15 +178,18 @@ static void choose_warpgroups(tcc_choice *ch, const tcc_cascade *c)
 }
 
 /* Of warps: 32 rows of each, for which what is read of shared memory is multiplied twice, unless that leaves too few
- * elements along the streamed index. */
+ * elements along the streamed index; and how many these are. */
 static void choose_rows(tcc_choice *ch, const tcc_cascade *c)
 {
     enum { FEW = 32 };
     ch->s.m = tcc_cut_is(ch->f, TCC_CUT_part) ? step_of_rows(&ch->s) : most_rows(&ch->s);
     if (!ch->given_k)
         choose_depth(ch, c);
-    if (ch->s.k < FEW || !has_room(ch, c))
-        ch->s.m = step_of_rows(&ch->s);
+    if (ch->s.m == step_of_rows(&ch->s) || (ch->s.k >= FEW && has_room(ch, c)))
+        return;
+    ch->s.m = step_of_rows(&ch->s);
+    if (!ch->given_k)
+        choose_depth(ch, c);
 }
 
 /* By what the target multiplies. */
@@ -239,12 +242,12 @@ tcc_status tcc_choose_stream(tcc_choice *ch)
     tcc_status status = read_tile(ch, &c);
     if (status)
         return status;
-    if (units(s) && !ch->given_m)
-        choose_rows(ch, &c);
     if (!units(s) && !ch->given_m && !ch->given_k && !is_part)
         choose_warpgroups(ch, &c);
     s->warpgroups = units(s) ? 0 : s->m / TCC_WGMMA_ROWS;
-    if (!ch->given_k)
+    if (units(s) && !ch->given_m)
+        choose_rows(ch, &c);
+    else if (!ch->given_k)
         choose_depth(ch, &c);
     status = tcc_skeleton_fill(ch);
     if (status)

@@ -144,7 +144,6 @@ void tcc_streams_keep_reference(tcc_streams *r, const tcc_op *reduce, tcc_value 
             lag(r, r->lagging.data[i], &references[i]);
 }
 
-/* At the end, sums are in step with extrema as they are. */
 void tcc_streams_catch_up(tcc_streams *r, tcc_value *const *references, tcc_value **kept)
 {
     size_t n = 0;
@@ -167,7 +166,6 @@ void tcc_streams_catch_up(tcc_streams *r, tcc_value *const *references, tcc_valu
     }
 }
 
-/* Combines a tile's terms with those before it. */
 tcc_value *tcc_streams_combine(tcc_streams *r, const tcc_op *reduce, const tcc_op *op, tcc_value *before, bool is_first)
 {
     tcc_value *factor = op == reduce || is_first ? NULL : tcc_in_step(&r->t, op, r->is_first, before->type);
@@ -202,14 +200,12 @@ static tcc_value *rescale_sum(tcc_streams *r, const tcc_op *rescale, tcc_value *
     return &test->results[0];
 }
 
-/* Keeps sums of products in step. */
 void tcc_streams_rescale(tcc_streams *r, tcc_value **kept)
 {
     for (tcc_op *op = r->w->f->body->first; op; op = op->next) {
         const tcc_op *reduce = combined_at(r, op);
-        if (reduce && reduce != op && sum_of(r, reduce)) {
+        if (reduce && reduce != op && sum_of(r, reduce))
             *kept = rescale_sum(r, op, *kept);
-        }
         kept += reduce != NULL;
     }
 }
